@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <memory>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -43,7 +45,8 @@ class SharedTablesTest : public ::testing::Test {
     absl::StatusOr<std::shared_ptr<TableStore>> store = TableStore::Create();
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
-    absl::StatusOr<TableMemory> seen = TableMemory::Adopt(dup(store_->descriptor()));
+    absl::StatusOr<TableMemory> seen =
+        TableMemory::Adopt(dup(store_->descriptor()), TableStore::kMemoryBytes);
     ASSERT_TRUE(seen.ok()) << seen.status();
     programs_store_ = *std::move(seen);
     caches_.resize(SharedCaches::kCaches * SharedCaches::CacheBytes() / sizeof(Page));
@@ -140,7 +143,7 @@ TEST_F(SharedTablesTest, WhereThereIsNoRoomThereIsNoCopy) {
 }
 
 absl::StatusCode AdoptCode(int descriptor, Address address = 0) {
-  return TableMemory::Adopt(descriptor, address).status().code();
+  return TableMemory::Adopt(descriptor, TableMemory::kBytes, address).status().code();
 }
 
 // A worker follows pointers that lie there.
@@ -169,7 +172,8 @@ TEST(TableMemory, AProgramMapsItWhereTheWorkerHasIt) {
   EXPECT_EQ(AdoptCode(dup(programs), place), absl::StatusCode::kAlreadyExists)
       << "here, the worker has it there";
   *workers = TableMemory();
-  const absl::StatusOr<TableMemory> adopted = TableMemory::Adopt(programs, place);
+  const absl::StatusOr<TableMemory> adopted =
+      TableMemory::Adopt(programs, TableMemory::kBytes, place);
   ASSERT_TRUE(adopted.ok()) << adopted.status();
   EXPECT_EQ(adopted->address(), place);
   EXPECT_EQ(adopted->bytes().size(), TableMemory::kBytes);
@@ -184,12 +188,25 @@ TEST(TableMemory, WhatIsNoneIsRefused) {
   EXPECT_EQ(AdoptCode(memfd_create("not sealed", MFD_CLOEXEC)), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(AdoptCode(dup(0)), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(AdoptCode(-1), absl::StatusCode::kInvalidArgument);
-  for (const std::size_t bytes : {std::size_t{0}, TableMemory::kMaxBytes + 4096}) {
-    const int memory = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    ASSERT_EQ(ftruncate(memory, static_cast<off_t>(bytes)), 0);
-    ASSERT_EQ(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-    EXPECT_EQ(AdoptCode(memory), absl::StatusCode::kInvalidArgument) << bytes;
-  }
+  const int empty = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ASSERT_EQ(fcntl(empty, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  EXPECT_EQ(AdoptCode(empty), absl::StatusCode::kInvalidArgument);
+}
+
+// Also of a program that locks all of its memory: the system has nothing to give it beyond the end
+// of the file.
+TEST(TableMemory, TakesWhatIsUsed) {
+  absl::StatusOr<TableMemory> workers = TableMemory::Create("tables", TableMemory::kBytes);
+  ASSERT_TRUE(workers.ok()) << workers.status();
+  FrontResource front(*workers);
+  constexpr std::size_t kUsedBytes = 100'000;
+  std::memset(front.allocate(kUsedBytes, 8), 1, kUsedBytes);
+  struct stat file {};
+  ASSERT_EQ(fstat(workers->descriptor(), &file), 0);
+  EXPECT_GE(file.st_size, static_cast<off_t>(kUsedBytes));
+  EXPECT_LE(file.st_size, off_t{2} << 20);
+  std::memset(front.allocate(TableMemory::kBytes - kUsedBytes - 64, 8), 1, 64);
+  EXPECT_THROW(static_cast<void>(front.allocate(4096, 8)), std::bad_alloc);
 }
 
 }  // namespace

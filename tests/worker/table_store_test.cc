@@ -194,14 +194,14 @@ TEST_F(Store, ProgramsCanReadAndNotWrite) {
   const int programs = dup(store_->descriptor());
   EXPECT_EQ(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, programs, 0), MAP_FAILED);
   EXPECT_NE(ftruncate(programs, 0), 0);
-  const absl::StatusOr<TableMemory> seen = TableMemory::Adopt(programs);
+  const absl::StatusOr<TableMemory> seen = TableMemory::Adopt(programs, TableStore::kMemoryBytes);
   ASSERT_TRUE(seen.ok()) << seen.status();
   EXPECT_EQ(seen->bytes().size(), TableStore::kMemoryBytes);
   const TableStore::Table table = Share(ModuleOf("1"));
   EXPECT_EQ(std::memcmp(seen->bytes().data() + *store_->OffsetOf(*table), table->block().data(),
                         table->block().size()),
             0);
-  EXPECT_FALSE(TableMemory::Adopt(memfd_create("other", MFD_CLOEXEC)).ok());
+  EXPECT_FALSE(TableMemory::Adopt(memfd_create("other", MFD_CLOEXEC), 4096).ok());
 }
 
 // A program may still read them.

@@ -141,7 +141,6 @@ inline absl::StatusOr<Greeting> ReceiveHello(const WorkerSocket& socket,
   }
   const Message offer = JoinOffer(greeting.tables, greeting.store.get());
   if (absl::Status sent = socket.Send(offer); !sent.ok()) return sent;
-  greeting.tables.CloseDescriptor();
   absl::StatusOr<Message> hello = socket.Receive(kHelloTimeoutNs);
   if (!hello.ok()) return hello.status();
   greeting.hello = *std::move(hello);

@@ -25,7 +25,9 @@ namespace strobe::internal {
 class TableStore;
 
 // Memory that a worker writes, and programs map for reading only: no other process can map it for
-// writing. So what lies in it, also pointers, is as the worker has left it. Sparse.
+// writing. So what lies in it, also pointers, is as the worker has left it. All of it is mapped from
+// the beginning, and the file grows with what the worker has put there: so a program that locks its
+// memory has no more than that.
 //
 // A worker makes one for its TableStore, and one for what it shows each program, which lies at the
 // same address in both processes, so that an object has the same pointers in both.
@@ -33,9 +35,6 @@ class TableMemory {
  public:
   // What a program is shown.
   static constexpr std::size_t kBytes = std::size_t{64} << 20;
-  // A larger one is refused.
-  static constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
-
   TableMemory() = default;
   TableMemory(TableMemory&& other) noexcept;
   TableMemory& operator=(TableMemory&& other) noexcept;
@@ -46,20 +45,26 @@ class TableMemory {
   // `name` is what /proc shows of it.
   static absl::StatusOr<TableMemory> Create(const char* name, std::size_t bytes);
   // In a program, at any address, or only at `address` if that is not 0; takes over the descriptor.
-  // InvalidArgument if it is no such memory, AlreadyExists if something else is mapped there,
-  // ResourceExhausted if the system refuses.
-  static absl::StatusOr<TableMemory> Adopt(int descriptor, Address address = 0);
+  // `bytes` is what Create was called with. InvalidArgument if it is no such memory, AlreadyExists
+  // if something else is mapped there, ResourceExhausted if the system refuses.
+  static absl::StatusOr<TableMemory> Adopt(int descriptor, std::size_t bytes, Address address = 0);
 
+  // In the worker: the first `bytes` can be used from now on. False if the system refuses. The first
+  // page always can.
+  bool GrowTo(std::size_t bytes);
   [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
   [[nodiscard]] Address address() const { return reinterpret_cast<Address>(bytes_.data()); }
   // -1 in a program, which closes it.
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
-  void CloseDescriptor() { descriptor_.Close(); }
   // Leaves it mapped for ever.
   void KeepMapped() { bytes_ = {}; }
 
  private:
+  // So much more at a time.
+  static constexpr std::size_t kStepBytes = std::size_t{1} << 20;
+
   std::span<std::byte> bytes_;
+  std::size_t file_bytes_ = 0;  // in the worker
   Descriptor descriptor_;
 };
 
@@ -74,14 +79,15 @@ struct SharedCaches {
   static constexpr std::size_t CacheBytes() { return RoundUpToPages(sizeof(RuleCache)); }
 };
 
-// Gives out memory from the front. What is given back is lost: a pool above reuses it.
+// Gives out memory of the worker's from the front. What is given back is lost: a pool above reuses it.
 class FrontResource final : public std::pmr::memory_resource {
  public:
   // Of the pool above: what is larger than that is never reused.
   static constexpr std::pmr::pool_options kPoolOptions{
       .max_blocks_per_chunk = 0, .largest_required_pool_block = std::size_t{1} << 20};
 
-  explicit FrontResource(std::span<std::byte> memory) : left_(memory) {}
+  // `memory` must outlive this object.
+  explicit FrontResource(TableMemory& memory) : memory_(memory), left_(memory.bytes()) {}
 
  private:
   void* do_allocate(std::size_t bytes, std::size_t alignment) override;
@@ -89,6 +95,7 @@ class FrontResource final : public std::pmr::memory_resource {
   [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
     return this == &other;
   }
+  TableMemory& memory_;
   std::span<std::byte> left_;
 };
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -47,9 +48,12 @@ constexpr std::size_t kMaxStaleCopies = 4096;
 }  // namespace
 
 TableMemory::TableMemory(TableMemory&& other) noexcept
-    : bytes_(std::exchange(other.bytes_, {})), descriptor_(std::move(other.descriptor_)) {}
+    : bytes_(std::exchange(other.bytes_, {})),
+      file_bytes_(other.file_bytes_),
+      descriptor_(std::move(other.descriptor_)) {}
 TableMemory& TableMemory::operator=(TableMemory&& other) noexcept {
   std::swap(bytes_, other.bytes_);
+  std::swap(file_bytes_, other.file_bytes_);
   std::swap(descriptor_, other.descriptor_);
   return *this;
 }
@@ -62,29 +66,37 @@ absl::StatusOr<TableMemory> TableMemory::Create(const char* name, std::size_t by
   made.descriptor_ = Descriptor(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const int descriptor = made.descriptor();
   void* memory = MAP_FAILED;
-  if (descriptor >= 0 && ftruncate(descriptor, static_cast<off_t>(bytes)) == 0)
+  if (descriptor >= 0 && ftruncate(descriptor, kPageBytes) == 0)
     memory = mmap(RandomPlace(), bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (memory != MAP_FAILED) {
     made.bytes_ = {static_cast<std::byte*>(memory), bytes};
+    made.file_bytes_ = kPageBytes;
     madvise(memory, bytes, MADV_DONTDUMP);
   }
   // Before anybody else has the descriptor: the seal leaves mappings alone that can write already.
-  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
   if (memory != MAP_FAILED && fcntl(descriptor, F_ADD_SEALS, kSeals) == 0) return made;
   return absl::ResourceExhaustedError(
       absl::StrCat("no memory for tables to share with programs: ", std::strerror(errno)));
 }
 
-absl::StatusOr<TableMemory> TableMemory::Adopt(int received, Address address) {
+bool TableMemory::GrowTo(std::size_t bytes) {
+  if (bytes <= file_bytes_) return true;
+  const std::size_t wanted =
+      std::min((bytes + kStepBytes - 1) / kStepBytes * kStepBytes, bytes_.size());
+  if (bytes > wanted || ftruncate(descriptor(), static_cast<off_t>(wanted)) != 0) return false;
+  file_bytes_ = wanted;
+  return true;
+}
+
+absl::StatusOr<TableMemory> TableMemory::Adopt(int received, std::size_t bytes, Address address) {
   const Descriptor owner(received);
   const int descriptor = owner.get();
   const int seals = fcntl(descriptor, F_GET_SEALS);
   struct stat info {};
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(descriptor, &info) != 0 ||
-      info.st_size <= 0 || static_cast<std::uint64_t>(info.st_size) > kMaxBytes ||
-      address % kPageBytes != 0 || (address != 0 && address < kLeastAddress))
+      info.st_size <= 0 || address % kPageBytes != 0 || (address != 0 && address < kLeastAddress))
     return absl::InvalidArgumentError("this is no memory for tables");
-  const auto bytes = static_cast<std::size_t>(info.st_size);
   // NOLINTNEXTLINE(performance-no-int-to-ptr): where the worker has mapped it
   void* const wanted = reinterpret_cast<void*>(address);
   const int flags = MAP_SHARED | (address != 0 ? MAP_FIXED_NOREPLACE : 0);
@@ -106,7 +118,9 @@ void* FrontResource::do_allocate(std::size_t bytes, std::size_t alignment) {
   void* at = left_.data();
   std::size_t room = left_.size();
   if (std::align(alignment, bytes, at, room) == nullptr) throw std::bad_alloc();
-  left_ = {static_cast<std::byte*>(at) + bytes, room - bytes};
+  const std::span<std::byte> left{static_cast<std::byte*>(at) + bytes, room - bytes};
+  if (!memory_.GrowTo(memory_.bytes().size() - left.size())) throw std::bad_alloc();
+  left_ = left;
   return at;
 }
 
@@ -117,7 +131,7 @@ SharedTables::SharedTables(TableMemory memory, SharedCaches caches, StoreInProgr
       caches_(caches),
       store_(std::move(store)),
       discard_(discard),
-      front_(memory_.bytes()),
+      front_(memory_),
       pool_(FrontResource::kPoolOptions, &front_),
       next_serial_(serials << 32) {}
 SharedTables::~SharedTables() = default;

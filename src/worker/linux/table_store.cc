@@ -28,9 +28,7 @@ std::string KeyOf(const Module& module, std::size_t chunk) {
 class TableStore::Memory : public std::enable_shared_from_this<Memory> {
  public:
   explicit Memory(TableMemory memory)
-      : memory_(std::move(memory)),
-        front_(memory_.bytes()),
-        pool_(FrontResource::kPoolOptions, &front_) {}
+      : memory_(std::move(memory)), front_(memory_), pool_(FrontResource::kPoolOptions, &front_) {}
 
   // A copy of the bytes; nullptr if there is no room.
   std::shared_ptr<const std::byte> Copy(std::span<const std::byte> bytes) {
@@ -52,7 +50,7 @@ class TableStore::Memory : public std::enable_shared_from_this<Memory> {
   [[nodiscard]] int descriptor() const { return memory_.descriptor(); }
 
  private:
-  const TableMemory memory_;
+  TableMemory memory_;
   std::mutex mutex_;
   FrontResource front_;
   std::pmr::unsynchronized_pool_resource pool_;

@@ -9,9 +9,9 @@ namespace strobe::internal {
 namespace {
 
 // None if the message has no such descriptor, or if it cannot be mapped.
-TableMemory AdoptOrNone(int descriptor, Address address) {
+TableMemory AdoptOrNone(int descriptor, std::size_t bytes, Address address) {
   if (descriptor < 0) return {};
-  absl::StatusOr<TableMemory> memory = TableMemory::Adopt(descriptor, address);
+  absl::StatusOr<TableMemory> memory = TableMemory::Adopt(descriptor, bytes, address);
   return memory.ok() ? *std::move(memory) : TableMemory();
 }
 
@@ -32,8 +32,8 @@ absl::StatusOr<WorkerOffer> AdoptOffer(const Message& message) {
     std::memcpy(&address, message.text.data(), sizeof(address));
   WorkerOffer offer;
   if (address != 0) {
-    offer.tables = AdoptOrNone(message.descriptors[0], address);
-    offer.store = AdoptOrNone(message.descriptors[1], 0);
+    offer.tables = AdoptOrNone(message.descriptors[0], TableMemory::kBytes, address);
+    offer.store = AdoptOrNone(message.descriptors[1], TableStore::kMemoryBytes, 0);
   } else {
     CloseDescriptors(message);
   }
