@@ -103,8 +103,8 @@ struct ThreadOptions {
   Option<std::int64_t> max_threads = Option<std::int64_t>::Default{16384};
   // Size of each thread's ring; a power of two. A sample that first touches a page commits it.
   Option<std::int64_t> ring_bytes = Option<std::int64_t>::Default{32 * 1024};
-  // A thread whose stack is smaller gets an alternate one for signals while it is registered, unless
-  // it has one: the kernel's frame alone takes up to 11 KiB. 0 gives none. Linux only.
+  // A thread whose stack is smaller gets an alternate one for signals while it is registered,
+  // unless it has one: the kernel's frame alone takes up to 11 KiB. 0 gives none. Linux only.
   Option<std::int64_t> least_stack_bytes = Option<std::int64_t>::Default{64 * 1024};
 };
 

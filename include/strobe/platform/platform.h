@@ -81,9 +81,9 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 // * BlockedSignals(thread), optional: the signals that the thread blocks, signal n in bit n - 1; 0
 //   if the system does not tell. Cheap for the calling thread. A platform that has it also has
 //   SetSignalBlocked(signal, is_blocked), for the calling thread.
-// * HoldSignalStack(), optional: gives the calling thread an alternate stack, on which handlers run,
-//   unless it has one. True if it is ours: then ReleaseSignalStack() takes it away once all that
-//   hold it have called that.
+// * HoldSignalStack(), optional: gives the calling thread an alternate stack, on which handlers
+//   run, unless it has one. True if it is ours: then ReleaseSignalStack() takes it away once all
+//   that hold it have called that.
 // * StartTimer(timer, thread, payload, first_ns, period_ns, signal), StopTimer(timer): a timer on
 //   the thread's CPU clock. False if the system refuses.
 // * StartRandomTimer(timer, thread, provider, mean_ns, seed, signal), StopRandomTimer(timer),

@@ -25,9 +25,9 @@ namespace strobe::internal {
 class TableStore;
 
 // Memory that a worker writes, and programs map for reading only: no other process can map it for
-// writing. So what lies in it, also pointers, is as the worker has left it. All of it is mapped from
-// the beginning, and the file grows with what the worker has put there: so a program that locks its
-// memory has no more than that.
+// writing. So what lies in it, also pointers, is as the worker has left it. All of it is mapped
+// from the beginning, and the file grows with what the worker has put there: so a program that
+// locks its memory has no more than that.
 //
 // A worker makes one for its TableStore, and one for what it shows each program, which lies at the
 // same address in both processes, so that an object has the same pointers in both.
@@ -49,8 +49,8 @@ class TableMemory {
   // if something else is mapped there, ResourceExhausted if the system refuses.
   static absl::StatusOr<TableMemory> Adopt(int descriptor, std::size_t bytes, Address address = 0);
 
-  // In the worker: the first `bytes` can be used from now on. False if the system refuses. The first
-  // page always can.
+  // In the worker: the first `bytes` can be used from now on. False if the system refuses. The
+  // first page always can.
   bool GrowTo(std::size_t bytes);
   [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
   [[nodiscard]] Address address() const { return reinterpret_cast<Address>(bytes_.data()); }
@@ -79,7 +79,8 @@ struct SharedCaches {
   static constexpr std::size_t CacheBytes() { return RoundUpToPages(sizeof(RuleCache)); }
 };
 
-// Gives out memory of the worker's from the front. What is given back is lost: a pool above reuses it.
+// Gives out memory of the worker's from the front. What is given back is lost: a pool above reuses
+// it.
 class FrontResource final : public std::pmr::memory_resource {
  public:
   // Of the pool above: what is larger than that is never reused.

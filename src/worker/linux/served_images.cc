@@ -83,8 +83,9 @@ OpenFiles& AllOpenFiles() {
 ServedImages::ServedImages(std::uint64_t process_id, const SymbolFiles& files)
     : process_id_(process_id), files_(files) {}
 
-// A worker keeps half of what it may have, if that leaves enough for all else. A program that is served by a thread of its own has its
-// memory as long as it has anything, and its limit is its own.
+// A worker keeps half of what it may have, if that leaves enough for all else. A program that is
+// served by a thread of its own has its memory as long as it has anything, and its limit is its
+// own.
 std::size_t ServedImages::MostOpen() const {
   rlimit limit{};
   if (process_id_ == static_cast<std::uint64_t>(getpid()) || getrlimit(RLIMIT_NOFILE, &limit) != 0)
