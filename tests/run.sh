@@ -59,7 +59,7 @@ newest_package() { apt-cache --names-only search "^$1[0-9.]*[0-9]\$" 2>/dev/null
 # The packages that the tests need, those first without which nothing builds.
 needs() {
   echo g++ meson ninja-build pkg-config python3 binutils libabsl-dev libgtest-dev libgmock-dev zlib1g-dev libcli11-dev libdeflate-dev \
-    libsqlite3-dev sqlite3 libcurl4-openssl-dev libcpp-httplib-dev util-linux
+    libsqlite3-dev sqlite3 libcurl4-openssl-dev util-linux
   # Readers of profiles, tools to compare with, and what a test profiles or builds with.
   echo golang-github-google-pprof-dev protobuf-compiler chromium dwz xz-utils libtcmalloc-minimal4 libjemalloc2 "$(newest_package libmimalloc)" \
     libdebuginfod-dev debuginfod linux-perf cmake "$(newest_package llvm-)"

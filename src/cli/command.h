@@ -20,6 +20,7 @@ namespace strobe::internal {
 // What the arguments say.
 struct Request {
   std::vector<std::string> files;
+  std::size_t max_memory_mib = 0;  // of a file; 0: the default
   Filter filter;
   std::string type;  // the value type's name; the profile's default if empty
   std::string pattern;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "merge.h"
 #include "output_file.h"
+#include "profile_builder.h"
 #include "progress.h"
 #include "read_profile.h"
 #include "strobe/core/nearest_name.h"
@@ -122,6 +123,10 @@ void CommandLine::AddFiles(CLI::App& command, int count) {
       command.add_option("FILE", request_.files, "Profiles; those of several files are added up");
   files->required();
   if (count > 0) files->expected(count);
+  command
+      .add_option("--max-memory", request_.max_memory_mib,
+                  "The most MiB of memory for a file. Default: 64 times its bytes, but 256 to 4096")
+      ->check(CLI::Range(std::size_t{1}, kMaxProfileBytes >> 20));
 }
 
 void CommandLine::AddOutput(CLI::App& command) {
@@ -141,7 +146,9 @@ void CommandLine::AddDebugDirectories(CLI::App& command) {
 
 absl::StatusOr<LoadedProfile> CommandLine::Load(const std::string& path) {
   Progress progress(terminal_);
-  return ReadProfileFile(path, [&](std::uint64_t bytes) { progress.Read(path, bytes); });
+  return ReadProfileFile(
+      path, [&](std::uint64_t bytes) { progress.Read(path, bytes); },
+      request_.max_memory_mib << 20);
 }
 
 absl::StatusOr<Subject> CommandLine::LoadSubject(const std::string& path) {

@@ -6,6 +6,7 @@
 
 #include "../encode/row_texts.h"
 #include "absl/strings/str_cat.h"
+#include "pattern.h"
 #include "profile_builder.h"
 
 namespace strobe::internal {
@@ -15,10 +16,10 @@ constexpr double kMaxSeconds = 9e9;
 
 // Of each node: whether a function of its stack matches. Parents stand before their children.
 std::vector<bool> MatchingStacks(const Profile& profile, const FunctionLines& lines,
-                                 const std::regex& pattern) {
+                                 const Pattern& pattern) {
   std::vector<bool> functions;
   for (const NamedFunction& function : lines.functions())
-    functions.push_back(Matches(pattern, function.name));
+    functions.push_back(pattern.Matches(function.name));
   std::vector<bool> stacks(profile.stacks.size());
   for (std::size_t i = 1; i < stacks.size(); ++i) {
     const auto frame = lines.Of(profile.stacks[i].frame);
@@ -40,11 +41,11 @@ bool HasLabel(const LabelSet& set, const std::pair<std::string, std::string>& wa
 
 // Of each set of labels: whether it is wanted.
 absl::StatusOr<std::vector<bool>> MatchingLabels(const Profile& profile, const Filter& filter) {
-  const absl::StatusOr<std::regex> thread = ParsePattern(filter.thread);
+  const absl::StatusOr<Pattern> thread = Pattern::Parse(filter.thread);
   if (!thread.ok()) return thread.status();
   std::vector<bool> result;
   for (const LabelSet& set : profile.label_sets) {
-    const bool is_thread = filter.thread.empty() || Matches(*thread, set.Text(kThreadNameLabel)) ||
+    const bool is_thread = filter.thread.empty() || thread->Matches(set.Text(kThreadNameLabel)) ||
                            absl::StrCat(set.Number(kThreadIdLabel)) == filter.thread;
     result.push_back(is_thread && std::ranges::all_of(filter.labels, [&](const auto& wanted) {
                        return HasLabel(set, wanted);
@@ -100,26 +101,6 @@ void KeepRows(Profile& profile, const std::vector<bool>& is_wanted) {
 
 }  // namespace
 
-absl::StatusOr<std::regex> ParsePattern(const std::string& text) {
-  if (text.size() > kMaxMatchedBytes) return absl::InvalidArgumentError("the pattern is too long");
-  try {
-    return std::regex(text, std::regex::ECMAScript | std::regex::optimize);
-  } catch (const std::regex_error& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", text, "\" is no regular expression: ", error.what()));
-  }
-}
-
-bool Matches(const std::regex& pattern, const std::string& name) {
-  const auto end =
-      name.begin() + static_cast<std::ptrdiff_t>(std::min(name.size(), kMaxMatchedBytes));
-  try {
-    return std::regex_search(name.begin(), end, pattern);
-  } catch (const std::regex_error&) {
-    return false;  // it took too long
-  }
-}
-
 absl::Status Filter::Apply(LoadedProfile& loaded, const FunctionLines& lines) const {
   Profile& profile = loaded.profile;
   if (from_s.has_value() || to_s.has_value()) {
@@ -136,9 +117,9 @@ absl::Status Filter::Apply(LoadedProfile& loaded, const FunctionLines& lines) co
   }
   if (focus.empty() && ignore.empty() && thread.empty() && labels.empty() && !from_s && !to_s)
     return absl::OkStatus();
-  const absl::StatusOr<std::regex> wanted = ParsePattern(focus);
+  const absl::StatusOr<Pattern> wanted = Pattern::Parse(focus);
   if (!wanted.ok()) return wanted.status();
-  const absl::StatusOr<std::regex> unwanted = ParsePattern(ignore);
+  const absl::StatusOr<Pattern> unwanted = Pattern::Parse(ignore);
   if (!unwanted.ok()) return unwanted.status();
   const absl::StatusOr<std::vector<bool>> sets = MatchingLabels(profile, *this);
   if (!sets.ok()) return sets.status();

@@ -1,9 +1,7 @@
 // Filter: which rows of a profile a command works on.
 #pragma once
 
-#include <cstddef>
 #include <optional>
-#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,15 +13,8 @@
 
 namespace strobe::internal {
 
-// Bytes of a name that patterns are matched against: the library's matcher needs stack for each.
-inline constexpr std::size_t kMaxMatchedBytes = 1000;
-
-// A pattern of ECMAScript, in which an empty text matches everything. InvalidArgument if it does
-// not read as one.
-absl::StatusOr<std::regex> ParsePattern(const std::string& text);
-bool Matches(const std::regex& pattern, const std::string& name);
-
 struct Filter {
+  // Patterns: see pattern.h.
   std::string focus{};   // keeps stacks with a function that matches
   std::string ignore{};  // removes them
   std::string thread{};  // keeps threads whose name matches, or with this id

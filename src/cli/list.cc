@@ -11,6 +11,7 @@
 #include "../encode/json_writer.h"
 #include "absl/strings/str_cat.h"
 #include "command.h"
+#include "pattern.h"
 #include "profile_builder.h"
 #include "strobe/core/thread_info.h"
 
@@ -134,13 +135,13 @@ void JsonLines(JsonWriter& json, const LineCosts& costs) {
 }  // namespace
 
 Text ListCommand(const Subject& subject, const Request& request, const Paper& paper) {
-  const absl::StatusOr<std::regex> pattern = ParsePattern(request.pattern);
+  const absl::StatusOr<Pattern> pattern = Pattern::Parse(request.pattern);
   if (!pattern.ok()) return pattern.status();
   const std::vector<FunctionCost> costs =
       FunctionCosts(subject.profile(), subject.lines, subject.column);
   std::vector<std::uint32_t> found;
   for (std::uint32_t i = 0; i < costs.size(); ++i) {
-    if (costs[i].total != 0 && Matches(*pattern, subject.lines.functions()[i].name))
+    if (costs[i].total != 0 && pattern->Matches(subject.lines.functions()[i].name))
       found.push_back(i);
   }
   std::ranges::stable_sort(

@@ -12,6 +12,7 @@
 #include "../symbolize/byte_source.h"
 #include "absl/strings/str_cat.h"
 #include "input.h"
+#include "memory_limit.h"
 #include "perf_account.h"
 #include "perf_fields.h"
 #include "perf_header.h"
@@ -184,7 +185,11 @@ absl::Status PerfReading::TakeFromPerf(Part& part, const PerfRecord& record) {
 
 absl::StatusOr<LoadedProfile> ReadPerfData(std::span<const ByteSource* const> sources,
                                            const PerfOptions& options) {
-  return PerfReading(sources, options).Read();
+  MemoryLimit limit(options.max_memory, kLeastPerfMemory);
+  std::uint64_t bytes = 0;
+  for (const ByteSource* const source : sources) bytes += source->size();
+  limit.HasFileBytes(bytes);
+  return limit.Within([&] { return PerfReading(sources, options).Read(); });
 }
 
 namespace {

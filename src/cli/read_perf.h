@@ -1,6 +1,7 @@
 // ReadPerfData: a profile from a recording of `perf record`, whose stacks are unwound here.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -20,6 +21,7 @@ struct PerfOptions {
   std::string kernel_symbols = "/proc/kallsyms";  // a file; none if empty
   PerfStacks::FindGenerated find_generated{};     // names of code that is in no file
   std::function<void(std::uint64_t)> progress{};  // called with the bytes read so far
+  std::size_t max_memory = 0;                     // 0: the default of memory_limit.h
 };
 
 // * Samples with registers and stack are unwound by the frame information of the files. Where a
@@ -29,7 +31,7 @@ struct PerfOptions {
 // * Samples that perf has lost are in [lost], with the mean amount of a sample of their event.
 // * Frames of code have addresses and modules, but only those of the kernel have names.
 // The first of `sources` has the header; others, of a recording by several threads, have records
-// alone. InvalidArgument for a file that is broken.
+// alone. InvalidArgument for a file that is broken, ResourceExhausted if it takes too much memory.
 absl::StatusOr<LoadedProfile> ReadPerfData(std::span<const ByteSource* const> sources,
                                            const PerfOptions& options);
 

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "memory_limit.h"
 #include "perf_header.h"
 #include "read_pprof.h"
 #include "read_text.h"
@@ -31,9 +32,7 @@ bool HasPerfSample(std::string_view text) {
   return false;
 }
 
-}  // namespace
-
-absl::StatusOr<LoadedProfile> ReadProfile(ByteReader compressed) {
+absl::StatusOr<LoadedProfile> ReadAny(ByteReader compressed) {
   Input input(Decompressed(std::move(compressed)));
   if (absl::Status status = input.Fill(kFirstBytes); !status.ok()) return status;
   const std::string_view first = input.view().substr(0, kFirstBytes);
@@ -50,11 +49,26 @@ absl::StatusOr<LoadedProfile> ReadProfile(ByteReader compressed) {
   return HasPerfSample(first) ? ReadPerfScript(input) : ReadFolded(input);
 }
 
+}  // namespace
+
+absl::StatusOr<LoadedProfile> ReadProfile(ByteReader compressed, std::size_t max_memory) {
+  MemoryLimit limit(max_memory);
+  return limit.Within([&] {
+    std::uint64_t bytes = 0;
+    return ReadAny([&]() -> absl::StatusOr<std::string_view> {
+      absl::StatusOr<std::string_view> more = compressed();
+      if (more.ok()) limit.HasFileBytes(bytes += more->size());
+      return more;
+    });
+  });
+}
+
 absl::StatusOr<LoadedProfile> ReadProfileFile(const std::string& path,
-                                              std::function<void(std::uint64_t)> progress) {
+                                              std::function<void(std::uint64_t)> progress,
+                                              std::size_t max_memory) {
   absl::StatusOr<ByteReader> reader = OpenFile(path, std::move(progress));
   if (!reader.ok()) return reader.status();
-  absl::StatusOr<LoadedProfile> loaded = ReadProfile(*std::move(reader));
+  absl::StatusOr<LoadedProfile> loaded = ReadProfile(*std::move(reader), max_memory);
   if (loaded.ok()) return loaded;
   const absl::Status& status = loaded.status();
   return absl::Status(status.code(),

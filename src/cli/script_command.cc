@@ -24,7 +24,8 @@ Text Script(CommandLine& line) {
              .search = search,
              .find_generated = [&](std::uint32_t process,
                                    Address address) { return jit_names.Find(process, address); },
-             .progress = [&](std::uint64_t bytes) { progress.Read(path, bytes); }});
+             .progress = [&](std::uint64_t bytes) { progress.Read(path, bytes); },
+             .max_memory = request.max_memory_mib << 20});
   if (!loaded.ok()) return loaded.status();
   progress.Say("reading symbols");
   if (absl::Status status = SymbolizeProfile(*loaded, search); !status.ok()) return status;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "command.h"
+#include "pattern.h"
 #include "profile_builder.h"
 #include "strobe/core/share_error.h"
 
@@ -252,14 +253,13 @@ Text TopCommand(const Subject& subject, const Request& request, const Paper& pap
 }
 
 Text PeekCommand(const Subject& subject, const Request& request, const Paper& paper) {
-  const absl::StatusOr<std::regex> pattern = ParsePattern(request.pattern);
+  const absl::StatusOr<Pattern> pattern = Pattern::Parse(request.pattern);
   if (!pattern.ok()) return pattern.status();
   const std::vector<FunctionCost> costs =
       FunctionCosts(subject.profile(), subject.lines, subject.column);
   std::vector<std::uint32_t> found = Largest(costs, true);
-  std::erase_if(found, [&](std::uint32_t i) {
-    return !Matches(*pattern, subject.lines.functions()[i].name);
-  });
+  std::erase_if(
+      found, [&](std::uint32_t i) { return !pattern->Matches(subject.lines.functions()[i].name); });
   if (found.empty())
     return absl::NotFoundError(absl::StrCat("no function matches \"", request.pattern, "\""));
   // Each one is a pass over the profile.

@@ -56,6 +56,8 @@ std::string ValidUtf8(std::string_view text) {
 }
 
 std::string SanitizedText(std::string_view text, std::size_t max_bytes) {
+  const bool is_plain = std::ranges::all_of(text, [](char c) { return c >= 0x20 && c <= 0x7E; });
+  if (is_plain) return std::string(text.substr(0, max_bytes));  // most are, and this is fast
   // Four bytes beyond the limit are enough to see whether the last character is whole.
   const std::string valid = ValidUtf8(text.substr(0, max_bytes + 4));
   std::string result;

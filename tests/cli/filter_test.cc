@@ -15,12 +15,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-bool Finds(const std::string& pattern, const std::string& name) {
-  const absl::StatusOr<std::regex> parsed = ParsePattern(pattern);
-  EXPECT_TRUE(parsed.ok()) << parsed.status();
-  return Matches(*parsed, name);
-}
-
 absl::Status ApplyFilter(const Filter& filter, LoadedProfile& loaded) {
   const absl::StatusOr<FunctionLines> lines = FunctionLines::Make(loaded, false);
   EXPECT_TRUE(lines.ok()) << lines.status();
@@ -34,28 +28,6 @@ std::vector<std::string> Filtered(const Filter& filter, LoadedProfile loaded) {
 
 LabelSet LabelsOfThread(std::int64_t id, const std::string& name) {
   return LabelSet({{std::string(kThreadIdLabel), id}, {std::string(kThreadNameLabel), name}});
-}
-
-TEST(PatternTest, IsOneOfEcmaScript) {
-  EXPECT_TRUE(Finds("oo", "foo"));
-  EXPECT_FALSE(Finds("^oo", "foo"));
-  EXPECT_TRUE(Finds("^f(o|x)+$", "fxo"));
-  EXPECT_TRUE(Finds("", "anything"));
-  EXPECT_TRUE(Finds("", ""));
-}
-
-TEST(PatternTest, AnErrorRepeatsThePattern) {
-  const absl::Status status = ParsePattern("(f").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("\"(f\""));
-  EXPECT_EQ(ParsePattern(std::string(kMaxMatchedBytes + 1, 'f')).status().code(),
-            absl::StatusCode::kInvalidArgument);
-}
-
-TEST(PatternTest, IsLookedForInTheFirstBytesOfAName) {
-  const std::string longest(kMaxMatchedBytes - 1, 'a');
-  EXPECT_TRUE(Finds("b", longest + "b"));
-  EXPECT_FALSE(Finds("b", longest + "ab"));
 }
 
 LoadedProfile CallsOfFAndG() {

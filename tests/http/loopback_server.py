@@ -97,6 +97,22 @@ def endless(request):
         request.send(b"x" * 65536)
 
 
+def long_winded(request, begin, line, end):
+    """Sends `line` again and again, more often than a client should take it, and then an end."""
+    request.send(begin)
+    for _ in range(32 << 4):
+        request.send(line * ((1 << 16) // len(line)))
+    request.send(end)
+
+
+def trailers(request):
+    long_winded(request, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n", b"\r\n")
+
+
+def interim_answers(request):
+    long_winded(request, b"", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
 def status(request):
     """/status/503/7: that status, with Retry-After if it is there."""
     parts = request.path.split("/")
@@ -124,7 +140,7 @@ def counted(request):
 
 BEHAVIOURS = {
     "echo": echo, "hang": hang, "trickle": trickle, "reset": reset, "half_closed": half_closed, "endless": endless, "status": status,
-    "continued": continued, "redirect": redirect, "count": count, "counted": counted, "slow_read": echo,
+    "trailers": trailers, "interim_answers": interim_answers, "continued": continued, "redirect": redirect, "count": count, "counted": counted, "slow_read": echo,
     "garbage": lambda request: request.send(b"\x00\xff not HTTP\r\n" * 100),
     "empty": lambda request: None,
     "half_head": lambda request: request.send(b"HTTP/1.1 200 OK\r\nContent-"),

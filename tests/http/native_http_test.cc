@@ -116,6 +116,14 @@ TEST_F(NativeHttpTest, BrokenAnswersAreErrors) {
   }
 }
 
+TEST_F(NativeHttpTest, HeadersThatDoNotEndAreNotKept) {
+  if (kIsWindows) GTEST_SKIP() << "WinHTTP has limits of its own";
+  for (const char* path : {"/trailers", "/interim_answers"}) {
+    const auto response = Post(path);
+    EXPECT_TRUE(absl::IsUnavailable(response.status())) << path << " " << response.status();
+  }
+}
+
 TEST_F(NativeHttpTest, AnEarlyRefusalIsReadOrTheConnectionIsLost) {
   // Wine may go on sending until the deadline.
   const auto response =

@@ -122,6 +122,15 @@ TEST_F(PullServerTest, AForksChildHasNoSocketOfIt) {
   EXPECT_THAT(Get(server_.url(), "/metrics"), HasSubstr("200 OK")) << "the parent's goes on";
 }
 
+// main's objects end in a child as well, which has none of the server's threads to wait for.
+TEST_F(PullServerTest, AForksChildStopsNothing) {
+  EXPECT_TRUE(testing::HoldsInChild([&] {
+    server_.Stop();
+    return server_.url().empty();
+  }));
+  EXPECT_THAT(Get(server_.url(), "/metrics"), HasSubstr("200 OK"));
+}
+
 TEST(PullServer, WrongOptionsAndAddressesAreErrors) {
   Profiler profiler;
   EXPECT_TRUE(absl::IsInvalidArgument(PullServer(profiler, {.port = 70000}).Start()));

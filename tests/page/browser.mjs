@@ -62,7 +62,9 @@ async function newTab(options) {
   });
   tab.on('pageerror', (error) => tab.problems.push(`error: ${error.message}`));
   tab.on('request', (request) => {
-    if (request.url() !== tab.wanted) tab.problems.push(`request: ${request.url()}`);
+    // A blob is of the page itself: its worker.
+    const url = request.url();
+    if (url !== tab.wanted && !url.startsWith('blob:')) tab.problems.push(`request: ${url}`);
   });
   tab.on('dialog', (dialog) => {
     tab.problems.push(`dialog: ${dialog.message()}`);

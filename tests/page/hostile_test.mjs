@@ -67,6 +67,17 @@ await test('hostile names of threads, labels and files are text, too', async (op
   assert.match(await hover(page, 5, height / 2), /^<\/script><script>alert\('name'\)<\/script>\n/);
 });
 
+await test('a search that takes for ever is given up, and the next is not', async (open) => {
+  const page = await open('hostile');
+  for (const pattern of ['^(.+)+#$', '^(.|.)*#$']) {
+    await page.fill('#search', pattern);
+    await page.waitForSelector('#match >> text=takes too long');
+    await page.fill('#search', pattern);
+    await page.fill('#search', 'script>alert');
+    await page.waitForSelector('#match >> text=in 1 function');
+  }
+});
+
 await test('a script or a style that is not the page’s own does not run', async (open) => {
   const page = await open('small');
   const result = await page.evaluate(async () => {

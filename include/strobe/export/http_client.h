@@ -28,6 +28,8 @@ struct HttpRequest {
 
 // The first bytes of a body that are kept.
 inline constexpr std::size_t kMaxHttpBodyBytes = 64 * 1024;
+// An answer whose status lines, headers and trailers have more bytes is an error.
+inline constexpr std::size_t kMaxHttpHeadBytes = 256 * 1024;
 
 struct HttpResponse {
   int status = 0;

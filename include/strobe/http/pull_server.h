@@ -38,15 +38,16 @@ PullFormat MakePullFormat(std::string_view name, E encoder = {}) {
 //
 // See PullHandler for what it answers. A request records beside the continuous export. Requests
 // that are under way when the server stops get an error, within about a second.
-// * At most kMaxRecordings requests record at a time. A connection that sends or takes nothing for
-//   kIdleSeconds is closed.
+// * At most kMaxRecordings requests record at a time. A connection has kRequestSeconds to send its
+//   whole request, of which the head may have 8 KiB; a body is not read. It carries one request.
+// * There are at most 64 connections; a further one ends the oldest that is not being answered.
 // * The server's threads block all signals, and are not sampled. A fork's child has no server: it
-//   closes the sockets.
+//   closes the sockets. A program that closes them is left alone; the server listens again.
 // * Code beats the environment, which the constructor reads.
 // Start and Stop are called one at a time. The profiler must outlive the server.
 class PullServer {
  public:
-  static constexpr int kIdleSeconds = 10;
+  static constexpr int kRequestSeconds = 10;
 
   template <class Traits>
   explicit PullServer(BasicProfiler<Traits>& profiler, PullServerOptions options = {})

@@ -7,7 +7,8 @@ class App {
   constructor(profile, measurer) {
     this.profile = profile;
     this.measurer = measurer;
-    this.search = new Search(profile);
+    this.matcher = new Matcher(profile);
+    this.search = new Search(this.matcher);
     this.searchRun = 0;
     const facets = facetsOf(profile);
     const setCount = profile.labelSets.length;
@@ -266,7 +267,7 @@ class App {
   /** @param {string} pattern */
   async setSearch(pattern) {
     const run = ++this.searchRun;
-    const search = new Search(this.profile);
+    const search = new Search(this.matcher);
     await search.set(pattern);
     if (run !== this.searchRun) return; // a later one has begun
     this.search = search;

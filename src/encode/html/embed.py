@@ -43,7 +43,7 @@ def main():
     output, page_path, style_path, *script_paths = sys.argv[1:]
     style = "\n" + source(style_path)
     script = "\n'use strict';\n{\n" + "\n".join(source(path) for path in script_paths) + "}\n"
-    policy = f"default-src 'none'; script-src {csp_hash(script)}; style-src {csp_hash(style)}; base-uri 'none'; form-action 'none'"
+    policy = f"default-src 'none'; script-src {csp_hash(script)}; style-src {csp_hash(style)}; worker-src blob:; base-uri 'none'; form-action 'none'"
     page = source(page_path)
     for mark, text in (("{{policy}}", policy), ("{{style}}", style), ("{{script}}", script)):
         if page.count(mark) != 1:

@@ -1,10 +1,78 @@
 // Search: the functions whose name fits a regular expression, and the share of what has one of them
 // in its stack.
 
-class Search {
+/**
+ * Runs in a worker, because a regular expression may take for ever. It uses nothing of this page.
+ * First come the names of each function, then expressions.
+ */
+function matchNames() {
+  /** @type {string[][]} */
+  let names = [];
+  addEventListener('message', ({data}) => {
+    if (data.names) {
+      names = data.names;
+      return;
+    }
+    const expression = new RegExp(data.source, data.flags);
+    postMessage(
+      Uint8Array.from(names, (all) => Number(all.some((name) => expression.test(name)))),
+    );
+  });
+}
+
+/** The worker. One expression at a time: a later one ends the earlier. */
+class Matcher {
   /** @param {PageProfile} profile */
-  constructor(profile) {
-    this.profile = profile;
+  constructor({functions, modules}) {
+    this.names = functions.map(({name, module}) =>
+      module === 0 ? [name] : [name, `${modules[module].name}!${name}`],
+    );
+    this.url = URL.createObjectURL(new Blob([`(${matchNames})()`], {type: 'text/javascript'}));
+    /** @type {Worker|null} */
+    this.worker = null;
+    this.isBusy = false;
+  }
+
+  /**
+   * Of each function: 1 if it matches; null if that takes too long.
+   * @param {RegExp} expression @returns {Promise<Uint8Array|null>}
+   */
+  match(expression) {
+    if (this.isBusy) this.end();
+    const worker = this.worker ?? this.begin();
+    this.isBusy = true;
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        if (worker === this.worker) this.end();
+        resolve(null);
+      }, Matcher.MOST_MS);
+      worker.onmessage = ({data}) => {
+        clearTimeout(timer);
+        this.isBusy = false;
+        resolve(data);
+      };
+      worker.postMessage({source: expression.source, flags: expression.flags});
+    });
+  }
+
+  begin() {
+    this.worker = new Worker(this.url);
+    this.worker.postMessage({names: this.names});
+    return this.worker;
+  }
+
+  end() {
+    this.worker?.terminate();
+    this.worker = null;
+    this.isBusy = false;
+  }
+}
+Matcher.MOST_MS = 2000;
+
+class Search {
+  /** @param {Matcher} matcher */
+  constructor(matcher) {
+    this.matcher = matcher;
     /** @type {Uint8Array|null} of each function: 1 if it matches; null without a search */
     this.matches = null;
     this.count = 0;
@@ -35,23 +103,9 @@ class Search {
         return;
       }
     }
-    const {functions, modules} = this.profile;
-    const matches = new Uint8Array(functions.length);
-    const pace = new Pace();
-    let count = 0;
-    for (let i = 0; i < functions.length; i++) {
-      const {name, module} = functions[i];
-      if (
-        expression.test(name) ||
-        (module !== 0 && expression.test(`${modules[module].name}!${name}`))
-      ) {
-        matches[i] = 1;
-        count++;
-      }
-      if ((i & 0x3ff) === 0) await pace.rest();
-    }
-    this.matches = matches;
-    this.count = count;
+    this.matches = await this.matcher.match(expression);
+    if (this.matches) this.count = this.matches.reduce((sum, is) => sum + is, 0);
+    else this.error = 'takes too long: a simpler expression, please';
   }
 
   /** What has a matching function in its stack, of each side. @param {Measured} measured */

@@ -42,8 +42,9 @@ using List = std::unique_ptr<curl_slist, ListCloser>;
 // The answer while it arrives.
 struct Arriving {
   HttpResponse response;
-  bool is_cut = false;    // the body has more than kMaxHttpBodyBytes
-  bool has_head = false;  // the head is whole: libcurl takes one that is cut, too
+  bool is_cut = false;         // the body has more than kMaxHttpBodyBytes
+  bool has_head = false;       // the head is whole: libcurl takes one that is cut, too
+  std::size_t head_bytes = 0;  // of interim answers and of trailers, too
 };
 
 std::size_t TakeBody(char* data, std::size_t size, std::size_t count, void* context) {
@@ -59,6 +60,8 @@ std::size_t TakeHeader(char* data, std::size_t size, std::size_t count, void* co
   constexpr std::string_view kRetryAfter = "retry-after:";
   Arriving& arriving = *static_cast<Arriving*>(context);
   const absl::string_view line(data, size * count);
+  arriving.head_bytes += line.size();
+  if (arriving.head_bytes > kMaxHttpHeadBytes) return 0;  // ends the transfer
   // A status line: the headers before it were those of a "100 Continue".
   if (absl::StartsWith(line, "HTTP/")) arriving.response.retry_after.clear();
   arriving.has_head = absl::StripAsciiWhitespace(line).empty();
@@ -167,6 +170,11 @@ void CurlClient::SetConnection(CURL* easy) {
   curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, &OpenSocket);
   curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, &CloseSocket);
+#if LIBCURL_VERSION_NUM >= 0x075700
+  // A name server that is silent must not hold the caller beyond the deadline: the resolver's
+  // thread is left to its end. An older libcurl waits for it.
+  curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
 #if LIBCURL_VERSION_NUM >= 0x075500
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 #else
@@ -215,6 +223,8 @@ absl::StatusOr<HttpResponse> CurlClient::PostHere(const HttpRequest& request,
   curl_easy_getinfo(easy.get(), CURLINFO_CONTENT_TYPE, &content_type);
   if (content_type != nullptr) arriving.response.content_type = content_type;
   curl_multi_remove_handle(multi.get(), easy.get());
+  if (arriving.head_bytes > kMaxHttpHeadBytes)
+    return absl::UnavailableError("the answer's head and trailers are too long");
   if (code != CURLE_OK && !arriving.is_cut) {
     return absl::Status(CodeOf(code), error[0] != '\0' ? absl::string_view(error.data())
                                                        : curl_easy_strerror(code));

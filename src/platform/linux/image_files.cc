@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstddef>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include <memory>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "strobe/platform/linux/descriptor.h"
 
@@ -37,26 +39,6 @@ std::string AbsoluteIfThere(const std::string& name) {
   return !error && std::filesystem::exists(path, error) ? path.string() : name;
 }
 
-// The path in /proc/self/maps of the mapping that holds `address`; empty if there is none.
-std::string MappedPath(Address address) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"),
-                                                             &std::fclose);
-  if (maps == nullptr) return {};
-  char line[PATH_MAX + 128];
-  while (std::fgets(line, sizeof(line), maps.get()) != nullptr) {
-    unsigned long start = 0;
-    unsigned long limit = 0;
-    int path_at = 0;
-    if (std::sscanf(line, "%lx-%lx %*s %*s %*s %*s %n", &start, &limit, &path_at) < 2 ||
-        address < start || address >= limit)
-      continue;
-    std::string path = path_at > 0 ? line + path_at : "";
-    if (path.ends_with('\n')) path.pop_back();
-    return path.starts_with('/') ? WithoutDeleted(std::move(path)) : "";
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string ProgramPath() {
@@ -68,10 +50,33 @@ std::string ProgramPath() {
   return AbsoluteIfThere(started_as != nullptr ? started_as : program_invocation_name);
 }
 
-std::string AbsoluteImagePath(const std::string& name, Address address) {
+std::string ImagePaths::Of(const std::string& name, Address address) {
   if (name.starts_with('/')) return name;
-  std::string path = MappedPath(address);
-  return path.empty() ? AbsoluteIfThere(name) : path;
+  if (!std::exchange(is_read_, true)) Read();
+  const auto file = std::ranges::upper_bound(files_, address, {}, &MappedFile::limit);
+  return file != files_.end() && address >= file->start ? file->path : AbsoluteIfThere(name);
+}
+
+void ImagePaths::Read() {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"),
+                                                             &std::fclose);
+  char line[PATH_MAX + 128];
+  while (maps != nullptr && std::fgets(line, sizeof(line), maps.get()) != nullptr) {
+    unsigned long start = 0;
+    unsigned long limit = 0;
+    int path_at = 0;
+    if (std::sscanf(line, "%lx-%lx %*s %*s %*s %*s %n", &start, &limit, &path_at) < 2) continue;
+    std::string path = path_at > 0 ? line + path_at : "";
+    if (path.ends_with('\n')) path.pop_back();
+    if (!path.starts_with('/')) continue;
+    path = WithoutDeleted(std::move(path));
+    // An image has several parts, one behind the other.
+    if (!files_.empty() && files_.back().limit == start && files_.back().path == path) {
+      files_.back().limit = limit;
+    } else {
+      files_.push_back({start, limit, std::move(path)});
+    }
+  }
 }
 
 std::uint64_t FileVersionOf(const std::string& path) {

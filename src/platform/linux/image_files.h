@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "strobe/base/address.h"
 
@@ -11,10 +12,26 @@ namespace strobe::internal {
 // The running program's file. Without /proc, by the name that it was started by.
 std::string ProgramPath();
 
-// The file that is mapped at `address`, by the loader's `name` for it. A relative name may belong
-// to an earlier working directory, so it is looked up in the kernel's list of mappings. Without
-// /proc it is resolved in the current directory, if the file is there.
-std::string AbsoluteImagePath(const std::string& name, Address address);
+// The paths of loaded images, as they are when the first relative name is asked for. A process may
+// have thousands of those, and the kernel's list of mappings is long, so it is read once.
+class ImagePaths {
+ public:
+  // The file that is mapped at `address`, by the loader's `name` for it. A relative name may belong
+  // to an earlier working directory, so it is looked up in the kernel's list. Without /proc it is
+  // resolved in the current directory, if the file is there.
+  std::string Of(const std::string& name, Address address);
+
+ private:
+  struct MappedFile {
+    Address start;
+    Address limit;
+    std::string path;
+  };
+  void Read();
+
+  bool is_read_ = false;
+  std::vector<MappedFile> files_;  // by their addresses
+};
 
 // A number that changes when the file is written again; 0 if there is no such file.
 std::uint64_t FileVersionOf(const std::string& path);

@@ -207,15 +207,14 @@ ModuleKind KindOf(const Listing& listing, const ListedImage& image) {
 }
 
 std::string PathOf(const Listing& listing, const ListedImage& image, ModuleKind kind,
-                   Address address) {
+                   Address address, internal::ImagePaths& paths) {
   if (kind == ModuleKind::kProgram) return internal::ProgramPath();
   if (kind == ModuleKind::kVdso) return "[vdso]";
-  return internal::AbsoluteImagePath(
-      std::string(listing.names.data() + image.name, image.name_bytes), address);
+  return paths.Of(std::string(listing.names.data() + image.name, image.name_bytes), address);
 }
 
 void AddModules(const Listing& listing, const ListedImage& image, Address coroutine_end,
-                std::vector<Module>& modules) {
+                internal::ImagePaths& paths, std::vector<Module>& modules) {
   const std::vector<ElfW(Phdr)> headers = HeadersOf(image);
   Module module{.load_bias = image.load_bias,
                 .path = {},
@@ -238,7 +237,7 @@ void AddModules(const Listing& listing, const ListedImage& image, Address corout
     module.file_offset = header.p_offset - (begin - module.start);
     module.stack_end =
         coroutine_end - module.start < module.limit - module.start ? coroutine_end : 0;
-    if (module.path.empty()) module.path = PathOf(listing, image, module.kind, module.start);
+    if (module.path.empty()) module.path = PathOf(listing, image, module.kind, module.start, paths);
     if (module.build_id.empty()) module.file_version = internal::FileVersionOf(module.path);
     modules.push_back(module);
   }
@@ -310,9 +309,10 @@ std::vector<Module> LinuxPlatform::Modules() {
   std::vector<Module> modules;
   for (int i = 0; i < kMaxListings; ++i) {
     const Listing listing = ListImages();
+    internal::ImagePaths paths;
     modules.clear();
     for (const ListedImage& image : listing.images)
-      AddModules(listing, image, coroutine_end, modules);
+      AddModules(listing, image, coroutine_end, paths, modules);
     // If no image was loaded or unloaded meanwhile, the headers were those of the listed images.
     if (LoaderVersion() == listing.version) break;
   }

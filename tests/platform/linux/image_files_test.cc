@@ -46,33 +46,48 @@ TEST(ProgramPathTest, IsThisProgram) {
   EXPECT_EQ(ProgramPath(), std::filesystem::read_symlink("/proc/self/exe").string());
 }
 
-TEST(AbsoluteImagePathTest, AnAbsoluteNameStays) {
-  EXPECT_EQ(AbsoluteImagePath("/no/such/file", 0), "/no/such/file");
+TEST(ImagePathsTest, AnAbsoluteNameStays) {
+  EXPECT_EQ(ImagePaths().Of("/no/such/file", 0), "/no/such/file");
 }
 
-TEST(AbsoluteImagePathTest, ARelativeNameIsThatOfTheMappedFile) {
+TEST(ImagePathsTest, ARelativeNameIsThatOfTheMappedFile) {
   const TemporaryDirectory directory;
   const std::filesystem::path path = directory.path() / "an image";
   Write(path, "text");
   const MappedFile file(path);
-  EXPECT_EQ(AbsoluteImagePath("an image", file.address()), path.string());
-  EXPECT_EQ(AbsoluteImagePath("", file.address() + 4095), path.string());
+  EXPECT_EQ(ImagePaths().Of("an image", file.address()), path.string());
+  EXPECT_EQ(ImagePaths().Of("", file.address() + 4095), path.string());
   std::filesystem::remove(path);
-  EXPECT_EQ(AbsoluteImagePath("an image", file.address()), path.string())
+  EXPECT_EQ(ImagePaths().Of("an image", file.address()), path.string())
       << "without what the kernel adds to it";
 }
 
-TEST(AbsoluteImagePathTest, WhatIsNotMappedIsLookedUpInTheDirectory) {
+TEST(ImagePathsTest, WhatIsNotMappedIsLookedUpInTheDirectory) {
   const std::string stack = "[stack]";
-  EXPECT_EQ(AbsoluteImagePath("no such file", 1), "no such file");
-  EXPECT_EQ(AbsoluteImagePath("no such file", reinterpret_cast<Address>(&stack)), "no such file");
+  EXPECT_EQ(ImagePaths().Of("no such file", 1), "no such file");
+  EXPECT_EQ(ImagePaths().Of("no such file", reinterpret_cast<Address>(&stack)), "no such file");
   const std::filesystem::path before = std::filesystem::current_path();
   const TemporaryDirectory directory;
   std::filesystem::current_path(directory.path());
   Write("image", "text");
-  const std::string path = AbsoluteImagePath("./image", 1);
+  const std::string path = ImagePaths().Of("./image", 1);
   std::filesystem::current_path(before);
   EXPECT_EQ(path, (directory.path() / "image").string());
+}
+
+// A thousand relative names must not read the list of mappings a thousand times.
+TEST(ImagePathsTest, TheListIsReadOnce) {
+  const TemporaryDirectory directory;
+  Write(directory.path() / "first", "text");
+  Write(directory.path() / "second", "text");
+  const MappedFile first(directory.path() / "first");
+  ImagePaths paths;
+  EXPECT_EQ(paths.Of("/absolute", 0), "/absolute");
+  const MappedFile second(directory.path() / "second");
+  EXPECT_EQ(paths.Of("second", second.address()), (directory.path() / "second").string());
+  const MappedFile third(directory.path() / "first");
+  EXPECT_EQ(paths.Of("third", third.address()), "third") << "it was not there";
+  EXPECT_EQ(paths.Of("first", first.address()), (directory.path() / "first").string());
 }
 
 TEST(FileVersionTest, ChangesWithTheFile) {

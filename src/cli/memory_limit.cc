@@ -1,0 +1,66 @@
+#include "memory_limit.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+
+namespace strobe::internal {
+namespace {
+
+// Of one thread. What it frees may be older than its limit, so the sum may be less than 0.
+struct Account {
+  std::int64_t held_bytes = 0;
+  std::int64_t limit_bytes = std::numeric_limits<std::int64_t>::max();
+};
+constinit thread_local Account account;
+
+void* Allocate(std::size_t bytes) {
+  constexpr std::size_t kMost = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t room = account.limit_bytes - std::max<std::int64_t>(account.held_bytes, 0);
+  void* const block = bytes > kMost || static_cast<std::int64_t>(bytes) > room
+                          ? nullptr
+                          : std::malloc(std::max<std::size_t>(bytes, 1));
+  if (block == nullptr) throw std::bad_alloc();
+  account.held_bytes += static_cast<std::int64_t>(HeapBlockBytes(block));
+  return block;
+}
+
+void Free(void* block) noexcept {
+  if (block == nullptr) return;
+  account.held_bytes -= static_cast<std::int64_t>(HeapBlockBytes(block));
+  std::free(block);
+}
+
+}  // namespace
+
+MemoryLimit::MemoryLimit(std::size_t asked_bytes, std::size_t least_bytes)
+    : is_asked_(asked_bytes != 0),
+      bytes_(std::min(is_asked_ ? asked_bytes : least_bytes, kMaxProfileBytes)) {
+  account = {.held_bytes = 0, .limit_bytes = static_cast<std::int64_t>(bytes_)};
+}
+
+MemoryLimit::~MemoryLimit() { account = {}; }
+
+void MemoryLimit::HasFileBytes(std::uint64_t bytes) {
+  if (is_asked_) return;
+  const std::uint64_t wanted = std::min(bytes, std::uint64_t{kMaxProfileBytes}) * kMemoryOfFileByte;
+  bytes_ =
+      std::max(bytes_, static_cast<std::size_t>(std::min<std::uint64_t>(wanted, kMaxProfileBytes)));
+  account.limit_bytes = static_cast<std::int64_t>(bytes_);
+}
+
+absl::Status MemoryLimit::Exceeded() const {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("it needs more than ", bytes_ >> 20, " MiB of memory",
+                   bytes_ < kMaxProfileBytes ? "; --max-memory allows more" : ""));
+}
+
+}  // namespace strobe::internal
+
+// The command's memory, in place of the standard library's. Its other forms call these, but those
+// for more than the usual alignment, which no reader asks for.
+void* operator new(std::size_t bytes) { return strobe::internal::Allocate(bytes); }
+void operator delete(void* block) noexcept { strobe::internal::Free(block); }
+void operator delete(void* block, std::size_t /*bytes*/) noexcept { strobe::internal::Free(block); }

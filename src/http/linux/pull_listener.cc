@@ -1,0 +1,160 @@
+#include "pull_listener.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "strobe/base/memory_guard.h"
+
+namespace strobe::internal {
+namespace {
+
+// The longest wait. The program may close any file, and with it what would end the wait.
+constexpr std::chrono::milliseconds kMaxWait{1000};
+
+struct AddressesCloser {
+  void operator()(addrinfo* addresses) const { freeaddrinfo(addresses); }
+};
+using Addresses = std::unique_ptr<addrinfo, AddressesCloser>;
+
+Addresses AddressesOf(const std::string& name, int port) {
+  addrinfo wanted{};
+  wanted.ai_family = AF_UNSPEC;
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(name.c_str(), absl::StrCat(port).c_str(), &wanted, &found) != 0) return nullptr;
+  return Addresses(found);
+}
+
+ServerSocket ListenAt(const addrinfo& address) {
+  ServerSocket listening(
+      socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol));
+  const int is_on = 1;
+  const int number = listening.get();
+  if (number < 0) return {};
+  setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &is_on, sizeof(is_on));
+  if (bind(number, address.ai_addr, address.ai_addrlen) != 0 || listen(number, SOMAXCONN) != 0)
+    return {};
+  return listening;
+}
+
+int PortOf(int number) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (getsockname(number, reinterpret_cast<sockaddr*>(&address), &size) != 0) return -1;
+  if (address.ss_family == AF_INET6)
+    return ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
+  return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+}  // namespace
+
+absl::Status PullListener::Start(const std::string& address, int port) {
+  address_ = address;
+  port_ = port;
+  process_ = NativePlatform::ProcessId();
+  if (absl::Status status = Listen(); !status.ok()) return status;
+  waker_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (absl::Status status = workers_.Start(); !status.ok()) return status;
+  thread_ = NativePlatform::RunOnOwnThread("strobe-pull", [this] { Run(); });
+  if (!thread_.IsRunning())
+    return absl::ResourceExhaustedError("the system refuses another thread for the server");
+  return absl::OkStatus();
+}
+
+void PullListener::Stop() {
+  handler_.Cancel();
+  workers_.Stop();
+  is_stopped_ = true;
+  Wake();
+  thread_.Join();
+  connections_.clear();
+  listening_ = {};
+}
+
+absl::Status PullListener::Listen() {
+  const Addresses addresses = AddressesOf(address_, port_);
+  for (const addrinfo* one = addresses.get(); one != nullptr; one = one->ai_next) {
+    listening_ = ListenAt(*one);
+    if (listening_.get() < 0) continue;
+    port_ = PortOf(listening_.get());
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(absl::StrCat("cannot listen at ", address_, ":", port_));
+}
+
+void PullListener::Wake() const { eventfd_write(waker_.get(), 1); }
+
+void PullListener::Run() {
+  while (!is_stopped_) {
+    if (!HasMemoryFor([this] { Round(); })) connections_.clear();
+  }
+  // Who waits for a recording that has been ended is told so.
+  static_cast<void>(HasMemoryFor([this] { Round(); }));
+}
+
+void PullListener::Round() {
+  if (!is_stopped_) Wait();
+  const Instant now = std::chrono::steady_clock::now();
+  for (const PullWorkers::Answer& answer : workers_.TakeAnswers()) {
+    const auto asked = connections_.find(answer.connection);
+    if (asked != connections_.end()) asked->second.Answer(answer.response, now);
+  }
+  if (!is_stopped_) Accept(now);
+  for (auto& [number, connection] : connections_) {
+    if (std::optional<PullRequest> request = connection.Proceed(now))
+      workers_.Ask(number, *std::move(request));
+  }
+  std::erase_if(connections_, [now](const auto& entry) { return entry.second.IsOver(now); });
+}
+
+void PullListener::Wait() {
+  Instant until = std::chrono::steady_clock::now() + kMaxWait;
+  const bool can_accept = HasRoom() && std::chrono::steady_clock::now() >= next_accept_;
+  std::vector<pollfd> files = {
+      {.fd = waker_.get(), .events = POLLIN, .revents = 0},
+      {.fd = can_accept ? listening_.get() : -1, .events = POLLIN, .revents = 0}};
+  for (const auto& [number, connection] : connections_) {
+    files.push_back(connection.Wanted());
+    if (!connection.is_being_answered()) until = std::min(until, connection.deadline());
+  }
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+  poll(files.data(), files.size(), static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+  eventfd_t wakes = 0;
+  eventfd_read(waker_.get(), &wakes);
+}
+
+void PullListener::Accept(Instant now) {
+  // The program has closed it: a daemon closes all that it has not opened.
+  if (listening_.get() < 0) static_cast<void>(Listen());
+  // A bounded number at a time, so that the others are served in between.
+  for (std::size_t i = 0; i < kMaxConnections && now >= next_accept_ && HasRoom(); ++i) {
+    const int number = accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (number < 0) {
+      // Whoever has no file for it, say, has none a moment later.
+      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) next_accept_ = now + kMaxWait;
+      return;
+    }
+    if (connections_.size() == kMaxConnections) connections_.erase(Oldest());
+    connections_.try_emplace(next_connection_++, ServerSocket(number), now);
+  }
+}
+
+PullListener::Connections::iterator PullListener::Oldest() {
+  return std::ranges::find_if(connections_,
+                              [](const auto& entry) { return !entry.second.is_being_answered(); });
+}
+
+}  // namespace strobe::internal
