@@ -178,7 +178,7 @@ TEST(SmallStacks, ASignalNeedsNoRoomOnASmallStack) {
   if (testing::kIsSanitized) GTEST_SKIP() << "the sanitizers' own frames need more";
   KeptProfiles::Take();
   struct Work {
-    KeepingProfiler profiler{AtHighRate()};
+    testing::KeepingProfiler profiler{AtHighRate()};
     std::atomic<bool> is_done{false};
     bool had_own = false;
     bool has_none_after = false;
