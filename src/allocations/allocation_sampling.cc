@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -101,10 +102,25 @@ void RememberBlock(const void* block, const LiveBlock& content) noexcept {
   live_blocks->Add(block, content);
 }
 
+bool SeesMalloc() {
+  // A sample that is taken draws another distance, which may be the same by chance: not each time.
+  for (int i = 0; i < 4; ++i) {
+    const std::int64_t before = allocation_sampler.distance();
+    std::free(std::malloc(1));
+    if (allocation_sampler.distance() != before) return true;
+  }
+  return false;
+}
+
 absl::Status BeginAllocations(const EventTarget& target, const AllocationOptions& options) {
   if (options.interval_bytes < 1 || options.interval_bytes > kMaxSamplingInterval) {
     return absl::InvalidArgumentError(
         "AllocationOptions::interval_bytes: expected a number from 1 to 2^40");
+  }
+  if (!SeesMalloc()) {
+    return absl::FailedPreconditionError(
+        "allocations are not sampled: the program's malloc is that of an allocator in its "
+        "executable; link the allocator's shared library in place of its archive, or preload it");
   }
   const std::lock_guard lock(control_mutex);
   LevelMemory::Tell(&MoveHeap);
