@@ -11,6 +11,7 @@
 
 #include "sampled_allocations.h"
 #include "strobe/allocations/live_heap.h"
+#include "strobe/platform/fork_safe_mutex.h"
 #include "strobe/platform/native.h"
 #include "strobe/provider/amount_sampler.h"
 #include "strobe/provider/level_memory.h"
@@ -22,7 +23,7 @@ namespace {
 constinit ProcessSink sink;
 constinit std::atomic<std::int64_t> interval_bytes{AllocationOptions().interval_bytes};
 constinit std::atomic<bool> keeps_live_blocks{false};
-constinit std::mutex control_mutex;
+constinit ForkSafeMutex<NativePlatform> control_mutex;
 constinit ZeroedTable<LiveHeap> own_heap;
 // The process that may write the heap in use: 0 if that lies in memory of which a fork's child has
 // a copy.
