@@ -23,8 +23,8 @@ struct NextAllocator {
   std::atomic<void* (*)(std::size_t) noexcept> valloc;
   std::atomic<void* (*)(std::size_t) noexcept> pvalloc;
   std::atomic<void (*)(void*) noexcept> free;
-  // What `operator new` and `operator delete` are built on. The aligned one takes what aligned_alloc
-  // takes, and gives what `free` frees: it is whichever function the object of `malloc` has.
+  // What `operator new` and `operator delete` are built on. The aligned one takes what
+  // aligned_alloc takes, and gives what `free` frees: a function that the object of `malloc` has.
   std::atomic<void* (*)(std::size_t) noexcept> new_plain;
   std::atomic<void* (*)(std::size_t, std::size_t) noexcept> new_aligned;
   std::atomic<void (*)(void*) noexcept> delete_any;

@@ -3,8 +3,8 @@
 // A program that links strobe_allocations_dep has Strobe's own definitions of these functions. They
 // count bytes, and call the allocator that the program would have without them: that of the C
 // library, or one that is linked as a shared library or preloaded (tcmalloc, jemalloc, mimalloc). A
-// program that does not link the library has nothing of it. Linux only. In a program that has the
-// allocator in its executable (its archive, or by -static), nothing is sampled, and status() says so.
+// program that does not link the library has nothing of it. Linux only. In a program that has its
+// allocator in the executable (an archive, or -static), nothing is sampled, and status() says so.
 //
 //   strobe::BasicProfiler<strobe::AllocationTraits> profiler;
 //   strobe::BasicScopedProfiler session(profiler);

@@ -81,9 +81,9 @@ class SlotThread final : public SampledThread {
   }
   // Interrupts the thread soon, and adds the weight to its stack at that time. For `was_running`
   // see Platform::Interrupt. Does nothing for a thread that is known to block the signal. One that
-  // has begun to block it is not interrupted: its next stack, or its residual, has the weight. A
-  // thread that was taken to run and waits keeps nothing of the request: it had no CPU at that instant. Returns
-  // false then.
+  // has begun to block it is not interrupted: its next stack, or its residual, has the weight. One
+  // that was taken to run and waits keeps nothing of the request, because it had no CPU at that
+  // instant. Returns false then.
   bool Request(std::int64_t weight, bool was_running) {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return true;
     AddRequest(weight);
