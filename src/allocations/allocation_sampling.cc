@@ -4,12 +4,14 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <span>
 
 #include "sampled_allocations.h"
 #include "strobe/allocations/live_heap.h"
+#include "strobe/platform/fork_safe_mutex.h"
 #include "strobe/platform/native.h"
 #include "strobe/provider/amount_sampler.h"
 #include "strobe/provider/level_memory.h"
@@ -21,7 +23,7 @@ namespace {
 constinit ProcessSink sink;
 constinit std::atomic<std::int64_t> interval_bytes{AllocationOptions().interval_bytes};
 constinit std::atomic<bool> keeps_live_blocks{false};
-constinit std::mutex control_mutex;
+constinit ForkSafeMutex<NativePlatform> control_mutex;
 constinit ZeroedTable<LiveHeap> own_heap;
 // The process that may write the heap in use: 0 if that lies in memory of which a fork's child has
 // a copy.
@@ -101,10 +103,25 @@ void RememberBlock(const void* block, const LiveBlock& content) noexcept {
   live_blocks->Add(block, content);
 }
 
+bool SeesMalloc() {
+  // A sample that is taken draws another distance, which may be the same by chance: not each time.
+  for (int i = 0; i < 4; ++i) {
+    const std::int64_t before = allocation_sampler.distance();
+    std::free(std::malloc(1));
+    if (allocation_sampler.distance() != before) return true;
+  }
+  return false;
+}
+
 absl::Status BeginAllocations(const EventTarget& target, const AllocationOptions& options) {
   if (options.interval_bytes < 1 || options.interval_bytes > kMaxSamplingInterval) {
     return absl::InvalidArgumentError(
         "AllocationOptions::interval_bytes: expected a number from 1 to 2^40");
+  }
+  if (!SeesMalloc()) {
+    return absl::FailedPreconditionError(
+        "allocations are not sampled: the program's malloc is that of an allocator in its "
+        "executable; link the allocator's shared library in place of its archive, or preload it");
   }
   const std::lock_guard lock(control_mutex);
   LevelMemory::Tell(&MoveHeap);

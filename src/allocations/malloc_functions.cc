@@ -14,19 +14,19 @@ using strobe::internal::Allocated;
 using strobe::internal::ForgetBlock;
 using strobe::internal::live_blocks;
 using strobe::internal::LiveBlock;
+using strobe::internal::NextAlignedAlloc;
 using strobe::internal::NextCalloc;
 using strobe::internal::NextFree;
 using strobe::internal::NextMalloc;
 using strobe::internal::NextMemalign;
+using strobe::internal::NextPosixMemalign;
+using strobe::internal::NextPvalloc;
 using strobe::internal::NextRealloc;
+using strobe::internal::NextValloc;
 using strobe::internal::NoteFree;
 using strobe::internal::RememberBlock;
 
 namespace {
-
-using strobe::internal::kPageBytes;
-
-bool IsPowerOfTwo(std::size_t number) { return number != 0 && (number & (number - 1)) == 0; }
 
 // Frees the old block and allocates the new one, also where both have one address. If there is no
 // memory, the old block stays.
@@ -42,80 +42,88 @@ STROBE_ALWAYS_INLINE void* Reallocate(void* block, std::size_t size) {
 }  // namespace
 
 // Shared libraries call them, too. In glibc's headers they are noexcept, in musl's they are not: a
-// definition has what its declaration has.
+// definition has what its declaration has. Weak, so that an allocator in the executable is not
+// mixed with ours: the linker takes its functions, of which ours then know nothing.
 #pragma GCC visibility push(default)
 extern "C" {
 
-void* malloc(std::size_t size) noexcept(noexcept(malloc(size))) {
+[[gnu::weak]] void* malloc(std::size_t size) noexcept(noexcept(malloc(size))) {
   return Allocated(size, [size] { return NextMalloc(size); });
 }
 
-void* calloc(std::size_t count, std::size_t size) noexcept(noexcept(calloc(count, size))) {
+[[gnu::weak]] void* calloc(std::size_t count,
+                           std::size_t size) noexcept(noexcept(calloc(count, size))) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) bytes = 0;  // the allocator will refuse it
   return Allocated(bytes, [count, size] { return NextCalloc(count, size); });
 }
 
-void free(void* block) noexcept(noexcept(free(block))) {
+[[gnu::weak]] void free(void* block) noexcept(noexcept(free(block))) {
   NoteFree(block);
   NextFree(block);
 }
-void free_sized(void* block, std::size_t /*size*/) noexcept {
-  NoteFree(block);
-  NextFree(block);
-}
-void free_aligned_sized(void* block, std::size_t /*alignment*/, std::size_t /*size*/) noexcept {
-  NoteFree(block);
-  NextFree(block);
+// These two do what the program's own `free` does. Many an allocator lacks them.
+[[gnu::weak]] void free_sized(void* block, std::size_t /*size*/) noexcept { free(block); }
+[[gnu::weak]] void free_aligned_sized(void* block, std::size_t /*alignment*/,
+                                      std::size_t /*size*/) noexcept {
+  free(block);
 }
 
-void* realloc(void* block, std::size_t size) noexcept(noexcept(realloc(block, size))) {
+[[gnu::weak]] void* realloc(void* block,
+                            std::size_t size) noexcept(noexcept(realloc(block, size))) {
   return Allocated(size, [block, size] { return Reallocate(block, size); });
 }
 
-void* reallocarray(void* block, std::size_t count,
-                   std::size_t size) noexcept(noexcept(reallocarray(block, count, size))) {
+// Does what the program's own `realloc` does, as that of the C library.
+[[gnu::weak]] void* reallocarray(void* block, std::size_t count,
+                                 std::size_t size) noexcept(noexcept(reallocarray(block, count,
+                                                                                  size))) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) {
     errno = ENOMEM;
     return nullptr;
   }
+  if (&realloc != &strobe::internal::strobe_own_realloc) return realloc(block, bytes);
   return Allocated(bytes, [block, bytes] { return Reallocate(block, bytes); });
 }
 
-void* memalign(std::size_t alignment,
-               std::size_t size) noexcept(noexcept(memalign(alignment, size))) {
+[[gnu::weak]] void* memalign(std::size_t alignment,
+                             std::size_t size) noexcept(noexcept(memalign(alignment, size))) {
   return Allocated(size, [alignment, size] { return NextMemalign(alignment, size); });
 }
 
-void* aligned_alloc(std::size_t alignment,
-                    std::size_t size) noexcept(noexcept(aligned_alloc(alignment, size))) {
-  return Allocated(size, [alignment, size] { return NextMemalign(alignment, size); });
+[[gnu::weak]] void* aligned_alloc(std::size_t alignment,
+                                  std::size_t size) noexcept(noexcept(aligned_alloc(alignment,
+                                                                                    size))) {
+  return Allocated(size, [alignment, size] { return NextAlignedAlloc(alignment, size); });
 }
 
-int posix_memalign(void** result, std::size_t alignment,
-                   std::size_t size) noexcept(noexcept(posix_memalign(result, alignment, size))) {
-  if (!IsPowerOfTwo(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
-  const int saved_errno = errno;
-  void* const block = Allocated(size, [alignment, size] { return NextMemalign(alignment, size); });
-  errno = saved_errno;
-  if (block == nullptr) return ENOMEM;
-  *result = block;
-  return 0;
+[[gnu::weak]] int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept(
+    noexcept(posix_memalign(result, alignment, size))) {
+  int error = 0;
+  static_cast<void>(Allocated(size, [&] {
+    error = NextPosixMemalign(result, alignment, size);
+    return error == 0 ? *result : nullptr;
+  }));
+  return error;
 }
 
-void* valloc(std::size_t size) noexcept(noexcept(valloc(size))) {
-  return Allocated(size, [size] { return NextMemalign(kPageBytes, size); });
+[[gnu::weak]] void* valloc(std::size_t size) noexcept(noexcept(valloc(size))) {
+  return Allocated(size, [size] { return NextValloc(size); });
 }
 
-void* pvalloc(std::size_t size) noexcept(noexcept(valloc(size))) {
-  if (size > SIZE_MAX - kPageBytes) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  const std::size_t bytes = strobe::internal::RoundUpToPages(size);
-  return Allocated(bytes, [bytes] { return NextMemalign(kPageBytes, bytes); });
+[[gnu::weak]] void* pvalloc(std::size_t size) noexcept(noexcept(valloc(size))) {
+  const bool is_refused = size > SIZE_MAX - strobe::internal::kPageBytes;
+  return Allocated(is_refused ? 0 : strobe::internal::RoundUpToPages(size),
+                   [size] { return NextPvalloc(size); });
 }
 
 }  // extern "C"
 #pragma GCC visibility pop
+
+extern "C" {
+void* strobe::internal::strobe_own_malloc(std::size_t size) noexcept
+    __attribute__((alias("malloc"), malloc, alloc_size(1)));
+void* strobe::internal::strobe_own_realloc(void* block, std::size_t size) noexcept
+    __attribute__((alias("realloc"), alloc_size(2)));
+}

@@ -1,13 +1,14 @@
-// All forms of `operator new` and `operator delete`, on the malloc family's allocator.
+// All forms of `operator new` and `operator delete`, on the malloc family's allocator. Weak, as the
+// malloc family. Not in a preloaded library: it could not see all calls of the program's own.
 #include <cstddef>
 #include <new>
 
 #include "allocate.h"
 
 using strobe::internal::Allocated;
-using strobe::internal::NextFree;
-using strobe::internal::NextMalloc;
-using strobe::internal::NextMemalign;
+using strobe::internal::NextAlignedNew;
+using strobe::internal::NextDelete;
+using strobe::internal::NextNew;
 using strobe::internal::NoteFree;
 
 namespace {
@@ -53,63 +54,75 @@ STROBE_ALWAYS_INLINE void* NewOrNull(std::size_t size, const Make& make) noexcep
 
 // Zero bytes are one byte, so that each allocation has an address, whatever the allocator.
 STROBE_ALWAYS_INLINE auto Plain(std::size_t size) {
-  return [size = size + (size == 0 ? 1 : 0)] { return NextMalloc(size); };
+  return [size = size + (size == 0 ? 1 : 0)] { return NextNew(size); };
 }
+// A multiple of the alignment, as aligned_alloc asks for.
 STROBE_ALWAYS_INLINE auto Aligned(std::size_t size, std::align_val_t alignment) {
-  return [size = size + (size == 0 ? 1 : 0), alignment] {
-    return NextMemalign(static_cast<std::size_t>(alignment), size);
+  return [size, multiple = static_cast<std::size_t>(alignment)] {
+    const std::size_t padded = (size + (size == 0 ? 1 : 0) + multiple - 1) & ~(multiple - 1);
+    return NextAlignedNew(multiple, padded < size ? size : padded);
   };
 }
 
 STROBE_ALWAYS_INLINE void Delete(void* block) noexcept {
   NoteFree(block);
-  NextFree(block);
+  NextDelete(block);
 }
 
 }  // namespace
 
-void* operator new(std::size_t size) { return New(size, Plain(size)); }
-void* operator new[](std::size_t size) { return New(size, Plain(size)); }
-void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
+[[gnu::weak]] void* operator new(std::size_t size) { return New(size, Plain(size)); }
+[[gnu::weak]] void* operator new[](std::size_t size) { return New(size, Plain(size)); }
+[[gnu::weak]] void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
   return NewOrNull(size, Plain(size));
 }
-void* operator new[](std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
+[[gnu::weak]] void* operator new[](std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
   return NewOrNull(size, Plain(size));
 }
-void* operator new(std::size_t size, std::align_val_t alignment) {
+[[gnu::weak]] void* operator new(std::size_t size, std::align_val_t alignment) {
   return New(size, Aligned(size, alignment));
 }
-void* operator new[](std::size_t size, std::align_val_t alignment) {
+[[gnu::weak]] void* operator new[](std::size_t size, std::align_val_t alignment) {
   return New(size, Aligned(size, alignment));
 }
-void* operator new(std::size_t size, std::align_val_t alignment,
-                   const std::nothrow_t& /*tag*/) noexcept {
+[[gnu::weak]] void* operator new(std::size_t size, std::align_val_t alignment,
+                                 const std::nothrow_t& /*tag*/) noexcept {
   return NewOrNull(size, Aligned(size, alignment));
 }
-void* operator new[](std::size_t size, std::align_val_t alignment,
-                     const std::nothrow_t& /*tag*/) noexcept {
+[[gnu::weak]] void* operator new[](std::size_t size, std::align_val_t alignment,
+                                   const std::nothrow_t& /*tag*/) noexcept {
   return NewOrNull(size, Aligned(size, alignment));
 }
 
-void operator delete(void* block) noexcept { Delete(block); }
-void operator delete[](void* block) noexcept { Delete(block); }
-void operator delete(void* block, std::size_t /*size*/) noexcept { Delete(block); }
-void operator delete[](void* block, std::size_t /*size*/) noexcept { Delete(block); }
-void operator delete(void* block, std::align_val_t /*alignment*/) noexcept { Delete(block); }
-void operator delete[](void* block, std::align_val_t /*alignment*/) noexcept { Delete(block); }
-void operator delete(void* block, std::size_t /*size*/, std::align_val_t /*alignment*/) noexcept {
+[[gnu::weak]] void operator delete(void* block) noexcept { Delete(block); }
+[[gnu::weak]] void operator delete[](void* block) noexcept { Delete(block); }
+[[gnu::weak]] void operator delete(void* block, std::size_t /*size*/) noexcept { Delete(block); }
+[[gnu::weak]] void operator delete[](void* block, std::size_t /*size*/) noexcept { Delete(block); }
+[[gnu::weak]] void operator delete(void* block, std::align_val_t /*alignment*/) noexcept {
   Delete(block);
 }
-void operator delete[](void* block, std::size_t /*size*/, std::align_val_t /*alignment*/) noexcept {
+[[gnu::weak]] void operator delete[](void* block, std::align_val_t /*alignment*/) noexcept {
   Delete(block);
 }
-void operator delete(void* block, const std::nothrow_t& /*tag*/) noexcept { Delete(block); }
-void operator delete[](void* block, const std::nothrow_t& /*tag*/) noexcept { Delete(block); }
-void operator delete(void* block, std::align_val_t /*alignment*/,
-                     const std::nothrow_t& /*tag*/) noexcept {
+[[gnu::weak]] void operator delete(void* block, std::size_t /*size*/,
+                                   std::align_val_t /*alignment*/) noexcept {
   Delete(block);
 }
-void operator delete[](void* block, std::align_val_t /*alignment*/,
-                       const std::nothrow_t& /*tag*/) noexcept {
+[[gnu::weak]] void operator delete[](void* block, std::size_t /*size*/,
+                                     std::align_val_t /*alignment*/) noexcept {
+  Delete(block);
+}
+[[gnu::weak]] void operator delete(void* block, const std::nothrow_t& /*tag*/) noexcept {
+  Delete(block);
+}
+[[gnu::weak]] void operator delete[](void* block, const std::nothrow_t& /*tag*/) noexcept {
+  Delete(block);
+}
+[[gnu::weak]] void operator delete(void* block, std::align_val_t /*alignment*/,
+                                   const std::nothrow_t& /*tag*/) noexcept {
+  Delete(block);
+}
+[[gnu::weak]] void operator delete[](void* block, std::align_val_t /*alignment*/,
+                                     const std::nothrow_t& /*tag*/) noexcept {
   Delete(block);
 }

@@ -1,8 +1,9 @@
-// Of libstrobe-preload-allocations.so: the default parts, and allocations.
+// Of libstrobe-preload-allocations.so: the default parts, and allocations where they can be seen.
 #include <utility>
 
 #include "basic_preload_profiler.h"
 #include "strobe/allocations/allocation_sampling.h"
+#include "strobe/platform/native.h"
 #include "strobe/worker/worker_parts.h"
 
 namespace strobe::internal {
@@ -17,9 +18,21 @@ class AllocationProfiler final : public BasicPreloadProfiler<AllocationTraits> {
   AllocationSampling sampling_;
 };
 
+class PlainProfiler final : public BasicPreloadProfiler<DefaultTraits> {
+ public:
+  using BasicPreloadProfiler::BasicPreloadProfiler;
+};
+
 }  // namespace
 
 PreloadProfiler& MakePreloadProfiler(ProfilerOptions options) {
+  if (!SeesMalloc()) {
+    // An executable is asked for a function before any library.
+    NativePlatform::WriteLine("strobe: " + NativePlatform::ProgramName() +
+                              " has an allocator in its executable, which no preloaded library "
+                              "sees: its allocations are not recorded");
+    return *new PlainProfiler(std::move(options));
+  }
   if (*options.worker.enabled) {
     UseWorkerFor<AllocationTraits>([](const WorkerSocket& socket, const SharedArea* own_area) {
       return ServeProgram<AllocationTraits>(socket, own_area, {});

@@ -54,6 +54,34 @@ TEST(NextAllocatorTest, MemalignAligns) {
   }
 }
 
+TEST(NextAllocatorTest, EveryAlignedFormGivesWhatItsCounterpartFrees) {
+  const auto is_aligned = [](const void* block, std::size_t alignment) {
+    return block != nullptr && reinterpret_cast<std::uintptr_t>(block) % alignment == 0;
+  };
+  void* block = NextAlignedAlloc(64, 640);
+  EXPECT_TRUE(is_aligned(block, 64));
+  NextFree(block);
+  ASSERT_EQ(NextPosixMemalign(&block, 128, 100), 0);
+  EXPECT_TRUE(is_aligned(block, 128));
+  NextFree(block);
+  EXPECT_NE(NextPosixMemalign(&block, 3, 100), 0) << "no power of two";
+  block = NextValloc(100);
+  EXPECT_TRUE(is_aligned(block, 4096));
+  NextFree(block);
+  block = NextNew(100);
+  EXPECT_TRUE(is_aligned(block, 16));
+  NextDelete(block);
+  block = NextAlignedNew(256, 512);
+  EXPECT_TRUE(is_aligned(block, 256));
+  NextDelete(block);
+  NextDelete(nullptr);
+}
+
+TEST(NextAllocatorTest, OursAreTheProgramsWhereItHasNoOthers) {
+  EXPECT_EQ(&std::malloc, &strobe_own_malloc);
+  EXPECT_EQ(&std::realloc, &strobe_own_realloc);
+}
+
 TEST(NextAllocatorTest, WhatIsTooLargeIsRefused) {
   const volatile std::size_t too_large = kMax / 2 + 1;  // so that no compiler warns of it
   EXPECT_EQ(NextMalloc(too_large), nullptr);

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   if (profile.ok()) {
     for (std::size_t i = 0; i < profile->samples.size(); ++i) live_bytes += profile->Values(i)[0];
   }
-  std::printf("start: %s\nlive: %lld\n", started.ToString().c_str(),
-              static_cast<long long>(live_bytes));
+  std::printf("start: %s\nsampling: %s\nlive: %lld\n", started.ToString().c_str(),
+              sampling.status().ToString().c_str(), static_cast<long long>(live_bytes));
   return blocks.size() == 1000 && live_bytes > 9'000'000 ? 0 : 1;
 }

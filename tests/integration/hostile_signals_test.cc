@@ -343,6 +343,53 @@ TEST(HostileSignals, ThreadThatBlocksOurSignalLetsItThroughWhereTheOptionSaysSo)
   }
 }
 
+// A thread that blocks all signals only later, and takes them between its work. What was under way
+// when it began to block them, and what a timer has left, is taken first.
+TEST(HostileSignals, ThreadThatBlocksAllSignalsLaterGetsNoneOfOurs) {
+  if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer hands out what is blocked, too";
+  for (const auto trigger :
+       {SampleTrigger::kAuto, SampleTrigger::kRandom, SampleTrigger::kTimers}) {
+    KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000,
+                                           .wall_frequency_hz = 200,
+                                           .trigger = trigger,
+                                           .max_overhead = 1}});
+    KeptProfiles::Take();
+    ASSERT_TRUE(profiler.Start().ok());
+    const sigset_t all = AllSignals();
+    CpuBounds bounds;
+    int taken = 0;
+    std::thread([&] {
+      bounds = RunRegistered(profiler, "later", [&] {
+        WorkUntilSampled(profiler);
+        pthread_sigmask(SIG_BLOCK, &all, nullptr);
+        const timespec none{};
+        const auto work_until = [&](const auto& is_done) {
+          int signals = 0;
+          WorkUntil(is_done, [&] {
+            BurnCpu(1'000'000);
+            while (sigtimedwait(&all, nullptr, &none) > 0) ++signals;
+          });
+          return signals;
+        };
+        const auto drains = [&] { return profiler.stats().drains; };
+        // At each drain the collector looks for timers of threads that block the signal.
+        const std::uint64_t before = drains();
+        work_until([&] { return drains() >= before + 20; });
+        // Once a second, it looks whether a mask has changed: until then each request asks.
+        taken = work_until([&] { return profiler.stats().threads_blocking == 1; });
+        const std::uint64_t found = drains();
+        taken += work_until([&] { return drains() >= found + 10; });
+        pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
+      });
+    }).join();
+    EXPECT_EQ(taken, 0);
+    ASSERT_TRUE(profiler.Stop().ok());
+    const auto kept = KeptProfiles::Take();
+    EXPECT_GE(SumByName(kept, "cpu")["later"], bounds.low_ns);
+    EXPECT_LE(SumByName(kept, "cpu")["later"], bounds.high_ns);
+  }
+}
+
 // What a thread blocks may change; the collector looks again.
 TEST(HostileSignals, ThreadThatChangesItsMindAboutOurSignal) {
   if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer hands out what is blocked, too";

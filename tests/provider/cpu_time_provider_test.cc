@@ -186,6 +186,33 @@ TEST_F(CpuTimeProviderTest, AnOptionGivesEveryThreadTheSameTrigger) {
   }
 }
 
+// Each expiry would be a signal that a sigwait of the thread returns.
+TEST_F(CpuTimeProviderTest, AThreadHasNoTimerWhileItBlocksTheSignal) {
+  for (const auto trigger : {SampleTrigger::kTimers, SampleTrigger::kPerf, SampleTrigger::kAuto}) {
+    CpuTimeProvider provider({.trigger = trigger});
+    ManualThread thread;
+    thread.refuses_random_timers = false;
+    thread.Begin();
+    provider.Attach(thread, state_, random_, 0);
+    std::int64_t second = 0;
+    const auto review = [&] {
+      thread.RunFor(1'000'000'000);
+      provider.Review(thread, state_, random_, {.now_ns = ++second * 1'000'000'000});
+    };
+    for (int i = 0; i < 3; ++i) review();
+    ASSERT_TRUE(thread.has_any_timer());
+    thread.blocks_signal = true;
+    for (int i = 0; i < 3; ++i) {
+      review();
+      EXPECT_FALSE(thread.has_any_timer());
+      EXPECT_TRUE(provider.IsAtInstants(state_)) << "which look at the mask each time";
+    }
+    thread.blocks_signal = false;
+    for (int i = 0; i < 3; ++i) review();
+    EXPECT_TRUE(thread.has_any_timer()) << "as before";
+  }
+}
+
 // A thread with reviews a second apart.
 class AutomaticTrigger : public ::testing::Test {
  protected:

@@ -136,6 +136,55 @@ TEST_F(InstantRoundsTest, AThreadInStepWithTheTickIsSampledWithoutBias) {
   EXPECT_LT(mean_square, 2);
 }
 
+// A thread that has begun to block the signal would find it pending: it gets none. What the samples
+// would stand for is in the next one.
+TEST_F(InstantRoundsTest, AThreadThatBlocksTheSignalLaterIsNotInterrupted) {
+  const Loop loop;
+  Slot* const slot = Register(1, "loop");
+  Follow(slot, loop);
+  Begin({.trigger = SampleTrigger::kRandom, .max_overhead = 1});
+  const std::int64_t before_ns = loop.CpuNs(Now());
+  RunLoop(slot, loop, 1'000 * kMs);
+  EXPECT_GT(slot->channel->counters.captures.load(), 0u);
+  const auto captures = slot->channel->counters.captures.load();
+  const std::uint64_t instants = counters_.instants;
+  const std::uint64_t id = slot->channel->thread_id;
+  ManualPlatform::With([&](auto& state) { state.blocking.insert(id); });
+  RunLoop(slot, loop, 1'000 * kMs);
+  EXPECT_GT(counters_.instants, instants);
+  EXPECT_EQ(slot->channel->counters.captures.load(), captures);
+  ManualPlatform::With([&](auto& state) { state.blocking.clear(); });
+  RunLoop(slot, loop, 1'000 * kMs);
+  EXPECT_GT(slot->channel->counters.captures.load(), captures);
+  const std::int64_t used_ns = loop.CpuNs(Now()) - before_ns;
+  const Profile profile = Finish();
+  Unregister(slot);
+  auto cpu_ns = SumByLeaf(profile, kCpu);
+  EXPECT_EQ(cpu_ns[kA] + cpu_ns[kB], used_ns) << "all of it is in the samples";
+}
+
+// One with a timer loses it soon, and has one again later.
+TEST_F(InstantRoundsTest, AThreadThatBlocksTheSignalLaterHasNoTimer) {
+  Slot* const slot = Register(1, "thread");
+  Begin({.trigger = SampleTrigger::kTimers});
+  const auto has_timer_after = [&](std::int64_t time_ns) {
+    for (std::int64_t passed_ns = 0; passed_ns < time_ns; passed_ns += 20 * kMs) {
+      ManualClock::Advance(20 * kMs);
+      ManualPlatform::With([&](auto& state) { state.cpu_ns[1] += 20 * kMs; });
+      session_->Poll({}, Now());
+    }
+    return ManualPlatform::With([](auto& state) { return !state.timers.empty(); });
+  };
+  EXPECT_TRUE(has_timer_after(3'000 * kMs));
+  ManualPlatform::With([](auto& state) { state.blocking.insert(1); });
+  EXPECT_FALSE(has_timer_after(60 * kMs));
+  EXPECT_FALSE(has_timer_after(3'000 * kMs));
+  ManualPlatform::With([](auto& state) { state.blocking.clear(); });
+  EXPECT_TRUE(has_timer_after(3'000 * kMs));
+  Finish();
+  Unregister(slot);
+}
+
 // Of these threads, a recording's rate is a rate of instants.
 TEST_F(InstantRoundsTest, ARecordingCanAskForMoreInstantsWithinTheBudget) {
   for (const double max_overhead : {1.0, 0.001}) {

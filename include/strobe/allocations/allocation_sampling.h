@@ -2,8 +2,9 @@
 //
 // A program that links strobe_allocations_dep has Strobe's own definitions of these functions. They
 // count bytes, and call the allocator that the program would have without them: that of the C
-// library, or one that is linked or preloaded (tcmalloc, jemalloc, mimalloc). A program that does
-// not link the library has nothing of it. Linux only, in programs that are linked dynamically.
+// library, or one that is linked as a shared library or preloaded (tcmalloc, jemalloc, mimalloc). A
+// program that does not link the library has nothing of it. Linux only. In a program that has its
+// allocator in the executable (an archive, or -static), nothing is sampled, and status() says so.
 //
 //   strobe::BasicProfiler<strobe::AllocationTraits> profiler;
 //   strobe::BasicScopedProfiler session(profiler);
@@ -50,8 +51,12 @@ namespace internal {
 
 AllocationStats CollectAllocationStats();
 
+// Whether the program's malloc is Strobe's, whose allocations are sampled. False where its
+// executable has an allocator of its own.
+bool SeesMalloc();
+
 // From now on samples go to `target`, which is not copied. FailedPrecondition if they go to another
-// one.
+// one, or if SeesMalloc() is false.
 absl::Status BeginAllocations(const EventTarget& target, const AllocationOptions& options);
 // From now on they go nowhere. Waits until no thread uses the target any more.
 void EndAllocations();
@@ -80,7 +85,8 @@ class AllocationSampling {
   AllocationSampling(const AllocationSampling&) = delete;
   AllocationSampling& operator=(const AllocationSampling&) = delete;
 
-  // OK; InvalidArgument if an option is wrong; FailedPrecondition if another object lives.
+  // OK; InvalidArgument if an option is wrong; FailedPrecondition if another object lives, or if
+  // the program's allocator is in its executable.
   [[nodiscard]] const absl::Status& status() const { return status_; }
 
   [[nodiscard]] static AllocationStats stats() { return internal::CollectAllocationStats(); }

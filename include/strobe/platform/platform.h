@@ -66,6 +66,8 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 //   WasDisplaced(instant): after kHasRun, true if the thread was on the CPU that the calling thread
 //   has taken when it woke.
 //   WaitCount(): how often the thread has given up its CPU to wait; -1 if the system does not tell.
+//   BlocksSignal(signal), optional: whether the thread blocks it, or waits for it. Quick: it comes
+//   before each interruption.
 //   Observe(), optional: a ThreadActivity, what the thread does now. On a platform that has it, a
 //   thread whose CPU clock stands still executes nothing meanwhile.
 // * ProcessCpuTimeNs(): the CPU time of all threads of this process, also of ended ones, by the

@@ -113,6 +113,9 @@ class BasicAmountSampler {
     return amounts;
   }
 
+  // How much the next point is away. Each Count of an amount changes it.
+  [[nodiscard]] std::int64_t distance() const noexcept { return countdown_; }
+
  private:
   // The distance is rounded up: then it reaches an event of the amount a exactly if the distance
   // itself is at most a.

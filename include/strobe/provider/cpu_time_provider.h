@@ -49,6 +49,7 @@ class CpuTimeProvider {
 
   struct ThreadState {
     TimerKind timer = TimerKind::kNone;
+    bool has_given_up = false;  // the timer, because the thread blocks the signal
     // Of a random timer: how many of its mean times have passed without an expiry, and the number
     // of its expiries then, modulo 2^16.
     std::uint8_t still_periods = 0;
@@ -109,6 +110,8 @@ class CpuTimeProvider {
   void Review(SampledThread& thread, ThreadState& state, RandomSource& random,
               const ThreadReview& review) {
     const bool is_auto = trigger_ == SampleTrigger::kAuto;
+    if (state.has_given_up || !IsAtInstants(state)) LookAtMask(thread, state, random);
+    if (state.has_given_up) return;
     if (!is_auto && state.timer != TimerKind::kRandom) return;
     const std::int64_t cpu_ns = thread.CpuTimeNs();
     const std::int64_t used_ns = cpu_ns - state.cpu_ns;
@@ -131,6 +134,17 @@ class CpuTimeProvider {
   }
 
  private:
+  // A thread that has begun to block the signal has no timer until it blocks it no longer: it is
+  // sampled at instants, which look at the mask each time.
+  void LookAtMask(SampledThread& thread, ThreadState& state, RandomSource& random) const {
+    const bool is_blocked = thread.BlocksSignal();
+    if (is_blocked == state.has_given_up) return;
+    StopTimer(thread, state);
+    state.has_given_up = is_blocked;
+    if (!is_blocked && trigger_ == SampleTrigger::kTimers) StartTimer(thread, state, random);
+    if (!is_blocked && trigger_ == SampleTrigger::kPerf) StartRandomTimer(thread, state, random);
+  }
+
   // Another thread may set it meanwhile.
   [[nodiscard]] std::int64_t current_period_ns() const {
     return internal::AtomicLoad(current_period_ns_, std::memory_order_relaxed);

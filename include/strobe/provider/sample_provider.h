@@ -45,6 +45,10 @@ class SampledThread {
   // How often the thread has given up its CPU to wait for something; -1 if the system does not
   // tell.
   virtual std::int64_t WaitCount() = 0;
+  // Whether the thread has begun to block the signal that interrupts it, since it was attached.
+  // Then no timer can be started, and one that runs has to be stopped: the thread would find a
+  // signal pending, and a sigwait would return it. False if the system does not tell.
+  virtual bool BlocksSignal() { return false; }
   // The weight that this provider has been credited with since the thread was attached.
   [[nodiscard]] virtual std::int64_t credited_weight() const = 0;
 };

@@ -28,6 +28,8 @@ namespace strobe::internal {
 // a busy thread costs more than it has to.
 inline constexpr std::int64_t kReviewPeriodNs = 1'000'000'000;
 inline constexpr std::int64_t kFirstReviewPeriodNs = 200'000'000;
+// How often the masks of threads with timers are looked at, where the collector wakes as often.
+inline constexpr std::int64_t kMaskPeriodNs = 40'000'000;
 // The least time between two instants: a shorter one would find the collector still at work.
 inline constexpr std::int64_t kLeastGapNs = 20'000;
 
@@ -63,6 +65,7 @@ class InstantRounds {
     if (attachments_ != accounts_.attachments()) ListThreads(provider);
     const bool is_review_due = now_ns >= next_review_ns_;
     if (is_review_due) Review(provider, now_ns);
+    if (now_ns >= next_mask_check_ns_) CheckMasks(provider, now_ns);
     if (at_instants_.empty()) {
       due_ns_ = INT64_MAX;
     } else if (is_due || is_review_due || due_ns_ == INT64_MAX) {
@@ -195,7 +198,7 @@ class InstantRounds {
   void Interrupt(Slot& slot, Provider& provider, const IsWanted& is_wanted) {
     const std::lock_guard lock(registry_.ControlMutex(slot));
     if (!IsSampled(slot, provider) || !is_wanted(probes_.Of(slot))) return;
-    SlotThread<Traits>(slot, kIndex, accounts_.signal())
+    SlotThread<Traits>(slot, kIndex, accounts_.signal(), &probes_.Of(slot))
         .Request(mean_gap_ns_, /*was_running=*/true);
   }
 
@@ -213,6 +216,28 @@ class InstantRounds {
       has_changed |= thread.is_at_instants != was_at_instants;
     });
     if (has_changed) ListThoseAtInstants();
+  }
+
+  // Reviews the threads with timers that have begun to block the signal: each expiry would stay
+  // pending. One that is idle has no expiry.
+  template <class Provider>
+  void CheckMasks(Provider& provider, std::int64_t now_ns) {
+    next_mask_check_ns_ = now_ns + kMaskPeriodNs;
+    const ThreadReview review{.now_ns = now_ns, .affordable_rate_hz = budget_.affordable_rate_hz()};
+    bool has_changed = false;
+    for (Listed& thread : threads_) {
+      if (thread.is_at_instants || reviewed_idle_.IsIdle(thread.index) ||
+          !BlocksSignal(*thread.slot))
+        continue;
+      ReviewThread(thread, provider, review);
+      has_changed |= thread.is_at_instants;
+    }
+    if (has_changed) ListThoseAtInstants();
+  }
+  bool BlocksSignal(Slot& slot) {
+    const std::lock_guard lock(registry_.ControlMutex(slot));
+    return slot.is_attached &&
+           SlotThread<Traits>(slot, kIndex, accounts_.signal(), &probes_.Of(slot)).BlocksSignal();
   }
 
   template <class Provider>
@@ -255,6 +280,7 @@ class InstantRounds {
   std::int64_t due_ns_ = INT64_MAX;
   std::int64_t mean_gap_ns_ = 0;  // before the next instant: the weight of its samples
   std::int64_t next_review_ns_ = 0;
+  std::int64_t next_mask_check_ns_ = 0;
   std::int64_t review_period_ns_ = kFirstReviewPeriodNs;
   std::uint64_t attachments_ = 0;  // that `threads_` knows of
   std::vector<Listed> threads_;

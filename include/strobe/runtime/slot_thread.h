@@ -50,6 +50,7 @@ class SlotThread final : public SampledThread {
   // A thread that blocks the signal gets no timer: its time goes into the residual.
   bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) override {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return true;
+    if (BlocksSignal()) return false;
     slot_.channel->timer_period_ns.store(period_ns, std::memory_order_relaxed);
     const bool is_started = Platform::StartTimer(slot_.timer, slot_.thread_id(), Payload(),
                                                  first_ns, period_ns, signal_);
@@ -59,6 +60,7 @@ class SlotThread final : public SampledThread {
   bool StartRandomTimer(std::int64_t mean_ns, std::uint64_t seed) override {
     if constexpr (HasRandomTimers<Platform>) {
       if (slot_.blocks_signal.load(std::memory_order_relaxed)) return true;
+      if (BlocksSignal()) return false;
       slot_.channel->timer_period_ns.store(mean_ns, std::memory_order_relaxed);
       const bool is_started =
           Platform::StartRandomTimer(slot_.random_timer, slot_.thread_id(),
@@ -70,13 +72,22 @@ class SlotThread final : public SampledThread {
   }
   void StopCpuTimer() override { StopTimers(slot_); }
   std::int64_t WaitCount() override { return probe_ == nullptr ? -1 : probe_->WaitCount(); }
+  bool BlocksSignal() override {
+    if constexpr (requires { probe_->BlocksSignal(signal_); }) {
+      return probe_ != nullptr && !slot_.blocks_signal.load(std::memory_order_relaxed) &&
+             probe_->BlocksSignal(signal_);
+    }
+    return false;
+  }
   // Interrupts the thread soon, and adds the weight to its stack at that time. For `was_running`
-  // see Platform::Interrupt. Does nothing for a thread that blocks the signal. A thread that was
-  // taken to run and waits keeps nothing of the request: it had no CPU at that instant. Returns
-  // false then.
+  // see Platform::Interrupt. Does nothing for a thread that is known to block the signal. One that
+  // has begun to block it is not interrupted: its next stack, or its residual, has the weight. One
+  // that was taken to run and waits keeps nothing of the request, because it had no CPU at that
+  // instant. Returns false then.
   bool Request(std::int64_t weight, bool was_running) {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return true;
     AddRequest(weight);
+    if (BlocksSignal()) return true;
     const bool is_interrupted =
         Platform::Interrupt(slot_.thread_id(), Payload(), signal_, was_running);
     if (!is_interrupted && was_running) AddRequest(-weight);

@@ -43,6 +43,7 @@ struct ManualPlatform : ArchetypePlatform {
     ThreadActivity Observe();
     [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
     std::int64_t WaitCount();
+    [[nodiscard]] bool BlocksSignal(int signal) const;
 
    private:
     std::uint64_t thread_id_;
@@ -71,6 +72,7 @@ struct ManualPlatform : ArchetypePlatform {
     std::set<std::uint64_t> ended;                      // ids of threads that live no more
     std::map<std::uint64_t, std::int64_t> wait_count;   // by thread id
     std::set<std::uint64_t> on_cpu;                     // ids of the threads that run
+    std::set<std::uint64_t> blocking;   // ids of the threads that have begun to block all signals
     std::set<std::uint64_t> displaced;  // ids of the threads whose CPU the collector has taken
     // What threads do, by id, as far as the system tells. ReadMemory reads their stacks.
     std::map<std::uint64_t, ThreadActivity> activity;
@@ -281,6 +283,9 @@ inline ThreadActivity ManualPlatform::ThreadProbe::Observe() {
 }
 inline std::int64_t ManualPlatform::ThreadProbe::WaitCount() {
   return With([&](State& state) { return state.wait_count[thread_id_]; });
+}
+inline bool ManualPlatform::ThreadProbe::BlocksSignal(int /*signal*/) const {
+  return With([&](State& state) { return state.blocking.contains(thread_id_); });
 }
 
 }  // namespace strobe::testing

@@ -21,6 +21,7 @@ class ManualThread final : public SampledThread {
   // Set by a test.
   bool refuses_timers = false;
   bool refuses_random_timers = true;
+  bool blocks_signal = false;
   std::int64_t wait_count = 0;
   bool is_gone = false;  // the clock of the thread can no longer be read
 
@@ -60,7 +61,8 @@ class ManualThread final : public SampledThread {
   std::int64_t CpuTimeNs() override { return is_gone ? -1 : cpu_ns_; }
   [[nodiscard]] std::int64_t attach_cpu_ns() const override { return attach_cpu_ns_; }
   bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) override {
-    if (refuses_timers || has_any_timer() || first_ns <= 0 || period_ns <= 0) return false;
+    if (refuses_timers || blocks_signal || has_any_timer() || first_ns <= 0 || period_ns <= 0)
+      return false;
     has_timer_ = true;
     first_expiry_ns_ = first_ns;
     timer_period_ns_ = period_ns;
@@ -69,7 +71,7 @@ class ManualThread final : public SampledThread {
   }
   // It expires when the test says so.
   bool StartRandomTimer(std::int64_t mean_ns, std::uint64_t /*seed*/) override {
-    if (refuses_random_timers || has_any_timer() || mean_ns <= 0) return false;
+    if (refuses_random_timers || blocks_signal || has_any_timer() || mean_ns <= 0) return false;
     has_random_timer_ = true;
     ++random_timer_starts_;
     timer_period_ns_ = mean_ns;
@@ -77,6 +79,7 @@ class ManualThread final : public SampledThread {
   }
   void StopCpuTimer() override { has_timer_ = has_random_timer_ = false; }
   std::int64_t WaitCount() override { return wait_count; }
+  bool BlocksSignal() override { return blocks_signal; }
   // Does what the runtime does with the weight that a poll returns, if it has to interrupt the
   // thread. Weights that have not been served add up.
   void Request(std::int64_t weight) {

@@ -49,6 +49,7 @@ class ServedThreadProbe {
   ThreadActivity Observe() { return probe_.Observe(); }
   [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
   std::int64_t WaitCount() { return probe_.WaitCount(); }
+  bool BlocksSignal(int signal) { return probe_.BlocksSignal(signal); }
 
  private:
   std::uint64_t thread_id_;

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -39,7 +43,38 @@ std::optional<Origin> OriginOf(std::string_view name) {
   return error == std::errc() && last == end ? std::optional(origin) : std::nullopt;
 }
 
+// Gives the profile the columns of a wider one, with 0 in those that it lacks: a process whose
+// allocator cannot be seen has none of allocations. Does nothing if the other lacks one of its own.
+void TakeColumns(LoadedProfile& loaded, const std::vector<ValueType>& types) {
+  Profile& profile = loaded.profile;
+  std::vector<std::size_t> places;
+  for (const ValueType& type : profile.value_types) {
+    const auto place = std::ranges::find(types, type);
+    if (place == types.end()) return;
+    places.push_back(static_cast<std::size_t>(place - types.begin()));
+  }
+  const auto widen = [&](std::vector<std::int64_t>& values) {
+    std::vector<std::int64_t> wider(values.size() / places.size() * types.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      wider[i / places.size() * types.size() + places[i % places.size()]] = values[i];
+    values = std::move(wider);
+  };
+  if (places.empty()) return;
+  widen(profile.values);
+  widen(profile.moment_values);
+  profile.default_value_type = places[profile.default_value_type];
+  profile.value_types.clear();
+  for (const ValueType& type : types) {
+    profile.value_types.push_back(
+        {loaded.Keep(std::string(type.type)), loaded.Keep(std::string(type.unit))});
+  }
+}
+
 absl::Status AddTo(LoadedProfile& sum, LoadedProfile added) {
+  const std::vector<ValueType>& types = sum.profile.value_types;
+  const std::vector<ValueType>& added_types = added.profile.value_types;
+  if (added_types.size() < types.size()) TakeColumns(added, types);
+  if (types.size() < added_types.size()) TakeColumns(sum, added_types);
   std::vector<LoadedProfile> both;
   both.push_back(std::move(sum));
   both.push_back(std::move(added));

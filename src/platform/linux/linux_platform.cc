@@ -29,7 +29,6 @@
 #include "image_files.h"
 #include "process_memory.h"
 #include "signal_handler.h"
-#include "small_file.h"
 #include "stack_bounds.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/platform/linux/descriptor.h"
@@ -202,11 +201,7 @@ std::uint64_t LinuxPlatform::BlockedSignals(std::uint64_t thread_id) {
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &mask, sizeof(mask));
     return mask;
   }
-  // For a thread in sigwait or a similar call, the kernel shows the awaited signals as not blocked.
-  const std::string task = absl::StrCat("/proc/self/task/", thread_id);
-  const std::string text = internal::ReadStart(task + "/syscall");
-  if (text.starts_with(absl::StrCat(SYS_rt_sigtimedwait, " "))) return ~std::uint64_t{0};
-  return internal::BlockedSignalsIn(task);
+  return internal::BlockedSignalsIn(absl::StrCat("/proc/self/task/", thread_id));
 }
 
 void LinuxPlatform::SetSignalBlocked(int signal, bool is_blocked) {

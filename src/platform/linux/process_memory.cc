@@ -1,11 +1,13 @@
 #include "process_memory.h"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include "small_file.h"
 
 namespace strobe::internal {
@@ -19,7 +21,12 @@ void AdvisePages(void* memory, std::uint64_t bytes, int advice) {
     madvise(static_cast<std::byte*>(memory) + (first - start), limit - first, advice);
 }
 
+bool IsSignalWait(std::string_view syscall_text) {
+  return syscall_text.starts_with(absl::StrCat(SYS_rt_sigtimedwait, " "));
+}
+
 std::uint64_t BlockedSignalsIn(const std::string& task) {
+  if (IsSignalWait(ReadStart(task + "/syscall"))) return ~std::uint64_t{0};
   const std::string text = ReadStart(task + "/status");
   constexpr std::string_view kField = "\nSigBlk:\t";
   const std::size_t at = text.find(kField);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "strobe/base/page.h"
 #include "strobe/base/signal_safe.h"
@@ -48,8 +49,11 @@ inline constexpr std::size_t kPagesPerRead = 16;
 // Gives the whole pages of this part that advice: see madvise.
 void AdvisePages(void* memory, std::uint64_t bytes, int advice);
 
-// The signals that the thread with this directory in /proc blocks, signal n in bit n - 1; 0 if the
-// system does not tell.
+// The signals that the thread with this directory in /proc blocks, signal n in bit n - 1; all while
+// it waits for signals; 0 if the system does not tell.
 std::uint64_t BlockedSignalsIn(const std::string& task);
+// Whether the text of a thread's file `syscall` is that of sigwait or a similar call. The kernel
+// shows what such a thread waits for as not blocked.
+bool IsSignalWait(std::string_view syscall_text);
 
 }  // namespace strobe::internal

@@ -15,10 +15,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "forks.h"
+#include "process_memory.h"
 #include "strobe/platform/linux/descriptor.h"
 #include "strobe/platform/linux/linux_platform.h"
 #include "strobe/platform/linux/linux_thread_probe.h"
@@ -83,15 +85,22 @@ std::int64_t NumberAfter(const char* text, const char* name) {
 // The time at which the thread last ran, in nanoseconds of the scheduler's clock.
 std::int64_t LastRunNs(const char* sched_text) { return NumberAfter(sched_text, "exec_start"); }
 
-// The CPU that the thread last ran on: field 39 of a stat file. -1 if the text is no such file.
-int LastCpu(const char* stat_text) {
-  constexpr int kCpuField = 39;
+// A field of a stat file, as the manual counts them, from the third on; nullptr if the text is no
+// such file.
+const char* StatField(const char* stat_text, int number) {
   // The second field, a name in parentheses, may have spaces and parentheses.
   const char* at = std::strrchr(stat_text, ')');
-  for (int field = 2; at != nullptr && field < kCpuField; ++field) {
+  for (int field = 2; at != nullptr && field < number; ++field) {
     at = std::strchr(at, ' ');
     if (at != nullptr) ++at;
   }
+  return at;
+}
+
+// The CPU that the thread last ran on. -1 if the text is no stat file.
+int LastCpu(const char* stat_text) {
+  constexpr int kCpuField = 39;
+  const char* const at = StatField(stat_text, kCpuField);
   return at == nullptr ? -1 : static_cast<int>(std::strtol(at, nullptr, 10));
 }
 
@@ -277,6 +286,22 @@ std::int64_t LinuxThreadProbe::WaitCount() {
   LinuxThreadFile status;
   return status.Read(thread_id_, "status", text) ? NumberAfter(text, "voluntary_ctxt_switches")
                                                  : -1;
+}
+
+bool LinuxThreadProbe::BlocksSignal(int signal) {
+  constexpr int kMaskField = 32;
+  constexpr int kMaskSignals = 31;  // that a stat file tells of
+  if (signal > kMaskSignals) {
+    const std::string task = std::string(task_directory) + "/" + std::to_string(thread_id_);
+    return (BlockedSignalsIn(task) >> (signal - 1) & 1) != 0;
+  }
+  char text[1024];
+  if (!stat_.Read(thread_id_, "stat", text)) return false;
+  const char* const state = StatField(text, 3);
+  const char* const mask = StatField(text, kMaskField);
+  if (state == nullptr || mask == nullptr) return false;
+  if ((std::strtoull(mask, nullptr, 10) >> (signal - 1) & 1) != 0) return true;
+  return *state == 'S' && syscall_.Read(thread_id_, "syscall", text) && IsSignalWait(text);
 }
 
 }  // namespace strobe::internal

@@ -6,6 +6,8 @@
 
 #include "strobe/aggregate/label_table.h"
 #include "strobe/aggregate/slow_spans.h"
+#include "strobe/platform/fork_safe_mutex.h"
+#include "strobe/platform/linux/linux_platform.h"
 #include "strobe/provider/level_memory.h"
 #include "strobe/runtime/slot_arena.h"
 #include "strobe/unwind/unwind_table.h"
@@ -24,7 +26,7 @@ struct State {
   std::uint32_t used_chunks = 0;  // guarded by the mutex
 };
 
-constinit std::mutex mutex;
+constinit ForkSafeMutex<LinuxPlatform> mutex;
 // Never freed: a late signal may still touch the area.
 constinit std::atomic<State*> state{nullptr};
 constinit PublishedCode unknown_code;

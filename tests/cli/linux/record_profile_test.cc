@@ -50,7 +50,7 @@ class RecordedProfilesTest : public ::testing::Test {
 
   testing::TemporaryDirectory in_;
   testing::TemporaryDirectory out_;
-  const std::string path_ = (out_.path() / "sum.folded").string();
+  const std::string path_ = (out_.path() / "sum.pb.gz").string();
   RecordingOutput output_{{.path = path_, .destinations = {}, .shows_top = false}, Terminal()};
   RecordedProfiles profiles_{output_};
   std::string said_;
@@ -75,6 +75,27 @@ TEST_F(RecordedProfilesTest, ProcessesAreAddedUpToo) {
   EXPECT_TRUE(Finish(7));
   EXPECT_THAT(Delivered(),
               UnorderedElementsAre("[process id=7];main;f 3", "[process id=8];main;g 4"));
+}
+
+TEST_F(RecordedProfilesTest, AProcessThatLacksColumnsHasNothingInThem) {
+  const ValueType samples{"samples", "count"};
+  const ValueType bytes{"alloc_space", "bytes"};
+  MadeProfile wide({bytes, samples});
+  wide.Add({"main", "f"}, {500, 3});
+  MadeProfile narrow({samples});
+  narrow.AddMoment(narrow.Add({"main", "g"}, {4}), 10, {1});
+  int process = 7;
+  for (MadeProfile* const made : {&narrow, &wide, &narrow}) {
+    const Text text = EncodeAs("pprof", MadeProfile(*made).Finish(), {});
+    ASSERT_TRUE(text.ok()) << text.status();
+    const std::string name = "program." + std::to_string(process++) + ".0.pb.gz";
+    ASSERT_TRUE(WriteFile((in_.path() / name).string(), *text).ok());
+  }
+  Take();
+  EXPECT_TRUE(Finish(7)) << said_;
+  EXPECT_THAT(Delivered(),
+              UnorderedElementsAre("[process id=7];main;g 0 4", "[process id=8];main;f 500 3",
+                                   "[process id=9];main;g 0 4"));
 }
 
 TEST_F(RecordedProfilesTest, OtherFilesStay) {

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "../../../src/platform/linux/process_memory.h"
 #include "gtest/gtest.h"
 #include "strobe/arch/registers.h"
 #include "strobe/platform/linux/linux_platform.h"
@@ -299,6 +301,45 @@ TEST(LinuxThreadProbe, AForksChildUsesNoneOfThem) {
     return OpenFiles() == files && probe.WaitCount() == -1 && OpenFiles() == files;
   })) << "the thread is none of the child's";
   EXPECT_GE(probe.WaitCount(), 1) << "here they are open";
+}
+
+// A signal of the lower 31, and one that a stat file does not tell of.
+TEST(LinuxThreadProbe, TellsWhichSignalsAThreadBlocks) {
+  std::atomic<std::uint64_t> id{0};
+  Latch block{1};
+  std::atomic<bool> is_blocked{false};
+  Latch wait{1};
+  std::thread thread([&] {
+    id = LinuxPlatform::CurrentThread().id;
+    block.wait();
+    sigset_t some;
+    sigemptyset(&some);
+    for (const int signal : {SIGURG, SIGRTMIN + 3}) sigaddset(&some, signal);
+    pthread_sigmask(SIG_BLOCK, &some, nullptr);
+    is_blocked = true;
+    wait.wait();
+    int got = 0;
+    sigaddset(&some, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &some, nullptr);
+    sigwait(&some, &got);
+    EXPECT_EQ(got, SIGUSR1);
+  });
+  ASSERT_TRUE(WaitUntil([&] { return id != 0; }));
+  LinuxThreadProbe probe(id);
+  for (const int signal : {SIGURG, SIGUSR1, SIGRTMIN + 3}) EXPECT_FALSE(probe.BlocksSignal(signal));
+  block.count_down();
+  ASSERT_TRUE(WaitUntil([&] { return is_blocked.load(); }));
+  for (const int signal : {SIGURG, SIGRTMIN + 3}) EXPECT_TRUE(probe.BlocksSignal(signal));
+  for (const int signal : {SIGUSR1, SIGRTMIN + 4}) EXPECT_FALSE(probe.BlocksSignal(signal));
+  wait.count_down();
+  // While it waits for them, the kernel shows them as not blocked.
+  EXPECT_TRUE(WaitUntil([&] {
+    return (BlockedSignalsIn("/proc/self/task/" + std::to_string(id)) >> (SIGUSR2 - 1) & 1) != 0;
+  })) << "all, while it waits";
+  for (const int signal : {SIGURG, SIGRTMIN + 3}) EXPECT_TRUE(probe.BlocksSignal(signal));
+  pthread_kill(thread.native_handle(), SIGUSR1);
+  thread.join();
+  EXPECT_FALSE(probe.BlocksSignal(SIGURG)) << "of a thread that has ended";
 }
 
 }  // namespace

@@ -69,6 +69,7 @@ class LinuxThreadProbe {
   ThreadActivity Observe();
   [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
   std::int64_t WaitCount();
+  bool BlocksSignal(int signal);
 
  private:
   bool IsReady();
