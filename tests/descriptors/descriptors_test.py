@@ -10,6 +10,7 @@ import argparse
 import http.server
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,25 @@ class Posts(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Scraper(threading.Thread):
+    """Asks a program's pull server again and again, as long as it is there or will be."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.is_ending, self.answers = threading.Event(), 0
+
+    def run(self):
+        while not self.is_ending.wait(0.001):
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT_S) as connection:
+                    connection.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+                    self.answers += connection.recv(15).startswith(b"HTTP/1.1 200")
+            except OSError:
+                pass  # the program has closed one of them
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("programs", nargs=3)
@@ -69,7 +89,12 @@ def main():
         for seed, (name, variables) in enumerate({
                 "library": {}, "library wall": {"STROBE_WALL_FREQUENCY_HZ": "100"}, "library perf": {"STROBE_TRIGGER": "perf"},
                 "worker": {"STROBE_WORKER": "1"}}.items(), 1):
-            output, place = run(name, linked, str(arguments.acts), str(seed), **variables)
+            scraper = Scraper()
+            scraper.start()
+            output, place = run(name, linked, str(arguments.acts), str(seed), STROBE_PULL_PORT=str(scraper.port), **variables)
+            scraper.is_ending.set()
+            scraper.join()
+            print("%s: %d answers of its pull server" % (name, scraper.answers))
             check("harm: 0" in output, name + ": " + output)
             # What a session says of its end depends on what was closed: the worker may be gone. In process there is a profile.
             if name != "worker":

@@ -1,4 +1,4 @@
-// A program with a profiler, and with a worker if STROBE_WORKER says so:
+// A program with a profiler, with a worker if STROBE_WORKER says so, and with a pull server:
 //
 //   linked_program ACTS SEED
 //
@@ -8,6 +8,7 @@
 
 #include "programs_files.h"
 #include "short_threads.h"
+#include "strobe/http/pull_server.h"
 #include "strobe/strobe.h"
 #include "strobe/worker/run_worker.h"
 
@@ -20,6 +21,8 @@ int main(int argc, char** argv) {
     std::printf("%s\n", std::string(status.message()).c_str());
     return 2;
   }
+  strobe::PullServer server(profiler);
+  if (!server.Start().ok()) return 3;
   int status = 0;
   {
     const strobe::testing::ShortThreads threads([&] { return profiler.RegisterThread("short"); });
@@ -30,6 +33,7 @@ int main(int argc, char** argv) {
                                                    static_cast<void>(profiler.Flush());
                                                });
   }
+  server.Stop();
   std::printf("stop: %s\n", std::string(profiler.Stop().message()).c_str());
   return status;
 }

@@ -9,9 +9,11 @@
 #include <string>
 
 #include "../request_head.h"
+#include "strobe/base/visibility.h"
 #include "strobe/http/pull_handler.h"
 #include "strobe/platform/linux/server_socket.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // Holds kMaxHeadBytes of what the client sends, and the answer until it has taken it. A body is not
@@ -54,3 +56,4 @@ class PullConnection {
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -65,6 +66,7 @@ absl::Status PullListener::Start(const std::string& address, int port) {
   port_ = port;
   process_ = NativePlatform::ProcessId();
   if (absl::Status status = Listen(); !status.ok()) return status;
+  port_ = PortOf(listening_.get());  // also the one to listen at again
   waker_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (absl::Status status = workers_.Start(); !status.ok()) return status;
   thread_ = NativePlatform::RunOnOwnThread("strobe-pull", [this] { Run(); });
@@ -87,9 +89,7 @@ absl::Status PullListener::Listen() {
   const Addresses addresses = AddressesOf(address_, port_);
   for (const addrinfo* one = addresses.get(); one != nullptr; one = one->ai_next) {
     listening_ = ListenAt(*one);
-    if (listening_.get() < 0) continue;
-    port_ = PortOf(listening_.get());
-    return absl::OkStatus();
+    if (listening_.get() >= 0) return absl::OkStatus();
   }
   return absl::UnavailableError(absl::StrCat("cannot listen at ", address_, ":", port_));
 }
@@ -98,7 +98,9 @@ void PullListener::Wake() const { eventfd_write(waker_.get(), 1); }
 
 void PullListener::Run() {
   while (!is_stopped_) {
-    if (!HasMemoryFor([this] { Round(); })) connections_.clear();
+    if (HasMemoryFor([this] { Round(); })) continue;
+    connections_.clear();
+    std::this_thread::sleep_for(kMaxWait / 10);  // memory may come back
   }
   // Who waits for a recording that has been ended is told so.
   static_cast<void>(HasMemoryFor([this] { Round(); }));

@@ -10,11 +10,13 @@
 #include "absl/status/status.h"
 #include "pull_connection.h"
 #include "pull_workers.h"
+#include "strobe/base/visibility.h"
 #include "strobe/http/pull_handler.h"
 #include "strobe/platform/linux/descriptor.h"
 #include "strobe/platform/linux/server_socket.h"
 #include "strobe/platform/native.h"
 
+STROBE_HOLDS_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // One thread does all that has to do with connections, and never waits for one of them.
@@ -65,3 +67,4 @@ class PullListener {
 };
 
 }  // namespace strobe::internal
+STROBE_HOLDS_HIDDEN_END

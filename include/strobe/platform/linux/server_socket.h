@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <utility>
 
+#include "strobe/base/visibility.h"
 #include "strobe/platform/linux/descriptor.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // The most at a time. A fork's child keeps those beyond them, as does a child of _Fork, vfork or
@@ -39,3 +41,4 @@ class ServerSocket {
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END
