@@ -162,7 +162,7 @@ class Parser {
     if (Take("\\b")) return Assertion(PatternProgram::Step::kWordEdge);
     if (Take("\\B")) return Assertion(PatternProgram::Step::kNoWordEdge);
     if (Take(".")) return OfSet({{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}}, true});
-    if (rest_[0] == '*' || rest_[0] == '+' || rest_[0] == '?') return Fail("nothing is repeated");
+    if (Node amount; TakeAmount(amount)) return Fail("nothing is repeated");
     return OfSet(Character());
   }
   std::uint32_t OfSet(CharacterSet set) {

@@ -46,8 +46,8 @@ TEST(PatternTest, IsLookedForAnywhereInAName) {
 
 TEST(PatternTest, AnErrorRepeatsThePattern) {
   for (const std::string text :
-       {"(f", "f)", "a**", "*", "(?=x)", "(a)\\1", "[a", "[z-a]", "a{3,2}", "\\q", "a\\", "\\x4",
-        "[[:no:]]", "a{1001}", "((a{100}){100}){100}", "((){999}){999}"}) {
+       {"(f", "f)", "a**", "*", "a+{2}", "{2}", "(?=x)", "(a)\\1", "[a", "[z-a]", "a{3,2}", "\\q",
+        "a\\", "\\x4", "[[:no:]]", "a{1001}", "((a{100}){100}){100}", "((){999}){999}"}) {
     const absl::Status status = Pattern::Parse(text).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << text;
     EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("\"" + text + "\""));

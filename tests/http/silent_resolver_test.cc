@@ -34,6 +34,8 @@ namespace strobe {
 namespace {
 
 TEST(SilentResolver, HoldsNobodyBeyondTheDeadline) {
+  is_answering = false;
+  questions = answers = 0;
   std::atomic<std::int64_t> end_ns{INT64_MAX};
   std::thread deadline([&] {
     testing::WaitUntil([] { return questions > 0; });
