@@ -83,9 +83,11 @@ TEST_F(RecordedProfilesTest, AProcessThatLacksColumnsHasNothingInThem) {
   wide.Add({"main", "f"}, {500, 3});
   MadeProfile narrow({samples});
   narrow.AddMoment(narrow.Add({"main", "g"}, {4}), 10, {1});
+  MadeProfile last({samples});
+  last.Add({"main", "g"}, {5});
   int process = 7;
-  for (MadeProfile* const made : {&narrow, &wide, &narrow}) {
-    const Text text = EncodeAs("pprof", MadeProfile(*made).Finish(), {});
+  for (MadeProfile* const made : {&narrow, &wide, &last}) {
+    const Text text = EncodeAs("pprof", made->Finish(), {});
     ASSERT_TRUE(text.ok()) << text.status();
     const std::string name = "program." + std::to_string(process++) + ".0.pb.gz";
     ASSERT_TRUE(WriteFile((in_.path() / name).string(), *text).ok());
@@ -94,7 +96,7 @@ TEST_F(RecordedProfilesTest, AProcessThatLacksColumnsHasNothingInThem) {
   EXPECT_TRUE(Finish(7)) << said_;
   EXPECT_THAT(Delivered(),
               UnorderedElementsAre("[process id=7];main;g 0 4", "[process id=8];main;f 500 3",
-                                   "[process id=9];main;g 0 4"));
+                                   "[process id=9];main;g 0 5"));
 }
 
 TEST_F(RecordedProfilesTest, OtherFilesStay) {
