@@ -61,7 +61,7 @@ needs() {
   echo g++ meson ninja-build pkg-config python3 binutils libabsl-dev libgtest-dev libgmock-dev zlib1g-dev libcli11-dev libdeflate-dev \
     libsqlite3-dev sqlite3 libcurl4-openssl-dev util-linux
   # Readers of profiles, tools to compare with, and what a test profiles or builds with.
-  echo golang-github-google-pprof-dev protobuf-compiler chromium dwz xz-utils libtcmalloc-minimal4 libjemalloc2 "$(newest_package libmimalloc)" \
+  echo golang-github-google-pprof-dev protobuf-compiler chromium dwz xz-utils libtcmalloc-minimal4 libgoogle-perftools-dev libjemalloc2 libjemalloc-dev "$(newest_package libmimalloc)" \
     libdebuginfod-dev debuginfod linux-perf cmake "$(newest_package llvm-)"
   # What did not come from apt does as well.
   have go || echo golang-go

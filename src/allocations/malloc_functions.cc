@@ -9,6 +9,7 @@
 
 #include "allocate.h"
 #include "strobe/base/page.h"
+#include "strobe/base/visibility.h"
 
 using strobe::internal::Allocated;
 using strobe::internal::ForgetBlock;
@@ -83,7 +84,7 @@ extern "C" {
     errno = ENOMEM;
     return nullptr;
   }
-  if (&realloc != &strobe::internal::strobe_own_realloc) return realloc(block, bytes);
+  if (!strobe::internal::IsOwnRealloc()) return realloc(block, bytes);
   return Allocated(bytes, [block, bytes] { return Reallocate(block, bytes); });
 }
 
@@ -121,9 +122,31 @@ extern "C" {
 }  // extern "C"
 #pragma GCC visibility pop
 
+// Ours, whatever the program has by the other names.
 extern "C" {
-void* strobe::internal::strobe_own_malloc(std::size_t size) noexcept
+STROBE_HIDDEN_BEGIN
+void* strobe_own_malloc(std::size_t size) noexcept
     __attribute__((alias("malloc"), malloc, alloc_size(1)));
-void* strobe::internal::strobe_own_realloc(void* block, std::size_t size) noexcept
+void* strobe_own_realloc(void* block, std::size_t size) noexcept
     __attribute__((alias("realloc"), alloc_size(2)));
+STROBE_HIDDEN_END
 }
+
+namespace strobe::internal {
+namespace {
+
+// A compiler may take functions with two names for two.
+template <class Function>
+bool IsSame(Function* one, Function* other) {
+  asm volatile("" : "+r"(one), "+r"(other));
+  return one == other;
+}
+
+}  // namespace
+
+bool IsOwnMalloc() noexcept { return IsSame<void*(std::size_t)>(&malloc, &strobe_own_malloc); }
+bool IsOwnRealloc() noexcept {
+  return IsSame<void*(void*, std::size_t)>(&realloc, &strobe_own_realloc);
+}
+
+}  // namespace strobe::internal

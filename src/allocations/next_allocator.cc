@@ -98,7 +98,7 @@ bool LookUpAll() {
   is_looking_up = true;
   NextAllocator& next = next_allocator;
   constexpr auto kOrder = std::memory_order_relaxed;
-  const bool has_other = &::malloc != &strobe_own_malloc;
+  const bool has_other = !IsOwnMalloc();
   // In this order, so that no block is allocated by a function whose counterpart is not known.
   LookUp(next.free, "free", &__libc_free);
   next.delete_any.store(has_other ? &ProgramsFree : next.free.load(kOrder), kOrder);

@@ -69,9 +69,9 @@ inline void NextDelete(void* block) noexcept {
 }
 
 // Strobe's functions are weak definitions: one that the program's executable brings takes the place
-// of ours when it is linked. These are ours whatever the program has by the same names.
-extern "C" void* strobe_own_malloc(std::size_t size) noexcept;
-extern "C" void* strobe_own_realloc(void* block, std::size_t size) noexcept;
+// of ours when it is linked. Whether these are ours:
+[[nodiscard]] bool IsOwnMalloc() noexcept;
+[[nodiscard]] bool IsOwnRealloc() noexcept;
 
 }  // namespace strobe::internal
 STROBE_HIDDEN_END

@@ -78,8 +78,11 @@ TEST(NextAllocatorTest, EveryAlignedFormGivesWhatItsCounterpartFrees) {
 }
 
 TEST(NextAllocatorTest, OursAreTheProgramsWhereItHasNoOthers) {
-  EXPECT_EQ(&std::malloc, &strobe_own_malloc);
-  EXPECT_EQ(&std::realloc, &strobe_own_realloc);
+  EXPECT_TRUE(IsOwnMalloc());
+  EXPECT_TRUE(IsOwnRealloc());
+  // Then `operator new` passes the counting functions by.
+  EXPECT_EQ(next_allocator.new_plain.load(), next_allocator.malloc.load());
+  EXPECT_EQ(next_allocator.delete_any.load(), next_allocator.free.load());
 }
 
 TEST(NextAllocatorTest, WhatIsTooLargeIsRefused) {

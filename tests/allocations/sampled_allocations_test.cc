@@ -40,8 +40,8 @@ struct WaitingTarget {
 
 // The mutex is held by a thread that waits for the first one, and does not exist in the child.
 TEST(SampledAllocationsTest, AForkWhileASamplingEndsLeavesTheChildAnother) {
-  static WaitingTarget waiting;
-  static const EventTarget target{.record = &WaitingTarget::Record, .profiler = &waiting};
+  WaitingTarget waiting;
+  const EventTarget target{.record = &WaitingTarget::Record, .profiler = &waiting};
   ASSERT_TRUE(BeginAllocations(target, {.live_heap = false}).ok());
   const auto take = [] {
     int block = 0;
@@ -55,7 +55,7 @@ TEST(SampledAllocationsTest, AForkWhileASamplingEndsLeavesTheChildAnother) {
     events = waiting.events.load();
     take();
   }
-  const int status = testing::RunInChild([] {
+  const int status = testing::RunInChild([&target] {
     EndAllocations();
     STROBE_CHILD_CHECK(BeginAllocations(target, {.live_heap = false}).ok());
   });

@@ -49,10 +49,10 @@ class CpuTimeProvider {
 
   struct ThreadState {
     TimerKind timer = TimerKind::kNone;
-    bool has_given_up = false;  // the timer, because the thread blocks the signal
     // Of a random timer: how many of its mean times have passed without an expiry, and the number
     // of its expiries then, modulo 2^16.
-    std::uint8_t still_periods = 0;
+    std::uint8_t still_periods : 7 = 0;
+    bool has_given_up : 1 = false;  // any timer, because the thread blocks the signal
     std::uint16_t seen_expiries = 0;
     // At the last review that found that the thread had run:
     std::uint32_t ran_at_ms = 0;  // the time; wraps

@@ -50,7 +50,7 @@ class RecordedProfilesTest : public ::testing::Test {
 
   testing::TemporaryDirectory in_;
   testing::TemporaryDirectory out_;
-  const std::string path_ = (out_.path() / "sum.pb.gz").string();
+  const std::string path_ = (out_.path() / "sum.folded").string();
   RecordingOutput output_{{.path = path_, .destinations = {}, .shows_top = false}, Terminal()};
   RecordedProfiles profiles_{output_};
   std::string said_;
@@ -84,18 +84,24 @@ TEST_F(RecordedProfilesTest, AProcessThatLacksColumnsHasNothingInThem) {
   wide.Add({"main", "f"}, {500, 3});
   MadeProfile narrow({samples});
   narrow.AddMoment(narrow.Add({"main", "g"}, {4}), 10, {1});
+  MadeProfile last({samples});
+  last.Add({"main", "g"}, {5});
   int process = 7;
-  for (MadeProfile* const made : {&narrow, &wide, &narrow}) {
-    const Text text = EncodeAs("pprof", MadeProfile(*made).Finish(), {});
+  for (MadeProfile* const made : {&narrow, &wide, &last}) {
+    const Text text = EncodeAs("pprof", made->Finish(), {});
     ASSERT_TRUE(text.ok()) << text.status();
     const std::string name = "program." + std::to_string(process++) + ".0.pb.gz";
     ASSERT_TRUE(WriteFile((in_.path() / name).string(), *text).ok());
   }
-  Take();
-  EXPECT_TRUE(Finish(7)) << said_;
-  EXPECT_THAT(Delivered(),
-              UnorderedElementsAre("[process id=7];main;g 0 4", "[process id=8];main;f 500 3",
-                                   "[process id=9];main;g 0 4"));
+  // Folded stacks have one column.
+  const std::string path = (out_.path() / "sum.pb.gz").string();
+  RecordingOutput output({.path = path, .destinations = {}, .shows_top = false}, Terminal());
+  RecordedProfiles profiles(output);
+  profiles.Take(in_.path().string());
+  ASSERT_TRUE(profiles.Finish(7));
+  const auto loaded = ReadProfileFile(path, nullptr);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_THAT(RowsOf(*loaded), UnorderedElementsAre("main;g 0 4", "main;f 500 3", "main;g 0 5"));
 }
 
 TEST_F(RecordedProfilesTest, OtherFilesStay) {
