@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <string_view>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -60,7 +59,8 @@ void HoldSignalStack(Slot& slot, const StackBounds& stack, std::int64_t least_by
 template <class Platform, class Slot>
 void ReleaseSignalStack(Slot& slot) {
   if constexpr (requires { Platform::ReleaseSignalStack(); }) {
-    if (std::exchange(slot.holds_signal_stack, false)) Platform::ReleaseSignalStack();
+    if (slot.holds_signal_stack) Platform::ReleaseSignalStack();
+    slot.holds_signal_stack = false;
   }
 }
 

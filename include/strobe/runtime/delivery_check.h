@@ -53,7 +53,7 @@ void CheckMask(Slot& slot, const SignalInUse& in_use, bool may_unblock) {
     const int signal = number != 0 ? number : in_use.Wanted<Platform>();
     if (!HasSignal(slot.blocked_signals, signal)) return;
     Platform::SetSignalBlocked(signal, false);
-    slot.unblocked_signal = static_cast<std::uint8_t>(signal);
+    slot.unblocked_signal = static_cast<std::uint8_t>(signal) & 0x7F;  // at most 64
     slot.blocked_signals &= ~(std::uint64_t{1} << (signal - 1));
   }
 }
@@ -61,8 +61,8 @@ void CheckMask(Slot& slot, const SignalInUse& in_use, bool may_unblock) {
 template <class Platform, class Slot>
 void RestoreMask(Slot& slot) {
   if constexpr (KnowsBlockedSignals<Platform>) {
-    if (slot.unblocked_signal != 0)
-      Platform::SetSignalBlocked(std::exchange(slot.unblocked_signal, std::uint8_t{0}), true);
+    if (slot.unblocked_signal != 0) Platform::SetSignalBlocked(slot.unblocked_signal, true);
+    slot.unblocked_signal = 0;
   }
 }
 

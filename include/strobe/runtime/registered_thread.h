@@ -96,8 +96,10 @@ struct RegisteredThread : ThreadLink {
   // more. The thread itself writes it.
   std::atomic<bool> is_ending{true};
   std::atomic<TimerKind> timer_kind{TimerKind::kNone};
-  std::uint8_t unblocked_signal = 0;  // by us; blocked again at the end
-  bool holds_signal_stack = false;    // that we have given to the thread
+  // Of the thread itself. unblocked_signal: by us; blocked again at the end. holds_signal_stack: one
+  // that we have given to it.
+  std::uint8_t unblocked_signal : 7 = 0;
+  bool holds_signal_stack : 1 = false;
   // blocked_signals: what the thread blocks, as of its registration or of the collector's last
   // check; bit n - 1 stands for signal n. blocks_signal: the session's signal is one of them. Then
   // no signal is sent, because it would stay pending, or a sigwait would return it.
