@@ -96,8 +96,8 @@ struct RegisteredThread : ThreadLink {
   // more. The thread itself writes it.
   std::atomic<bool> is_ending{true};
   std::atomic<TimerKind> timer_kind{TimerKind::kNone};
-  // Of the thread itself. unblocked_signal: by us; blocked again at the end. holds_signal_stack: one
-  // that we have given to it.
+  // Of the thread itself. unblocked_signal: by us; blocked again at the end. holds_signal_stack:
+  // one that we have given to it.
   std::uint8_t unblocked_signal : 7 = 0;
   bool holds_signal_stack : 1 = false;
   // blocked_signals: what the thread blocks, as of its registration or of the collector's last
