@@ -15,6 +15,16 @@ struct Account {
   std::int64_t limit_bytes = std::numeric_limits<std::int64_t>::max();
 };
 constinit thread_local Account account;
+constinit thread_local bool is_measuring = false;
+
+// An allocator may allocate itself when it is first asked: tcmalloc does. That counts nothing.
+std::int64_t BytesOf(void* block) {
+  if (is_measuring) return 0;
+  is_measuring = true;
+  const std::size_t bytes = HeapBlockBytes(block);
+  is_measuring = false;
+  return static_cast<std::int64_t>(bytes);
+}
 
 void* Allocate(std::size_t bytes) {
   constexpr std::size_t kMost = std::numeric_limits<std::int64_t>::max();
@@ -23,13 +33,13 @@ void* Allocate(std::size_t bytes) {
                           ? nullptr
                           : std::malloc(std::max<std::size_t>(bytes, 1));
   if (block == nullptr) throw std::bad_alloc();
-  account.held_bytes += static_cast<std::int64_t>(HeapBlockBytes(block));
+  account.held_bytes += BytesOf(block);
   return block;
 }
 
 void Free(void* block) noexcept {
   if (block == nullptr) return;
-  account.held_bytes -= static_cast<std::int64_t>(HeapBlockBytes(block));
+  account.held_bytes -= BytesOf(block);
   std::free(block);
 }
 
