@@ -12,7 +12,6 @@ namespace strobe::internal {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 absl::Status ApplyFilter(const Filter& filter, LoadedProfile& loaded) {
