@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <new>
 
 #include "absl/strings/str_cat.h"
 
@@ -26,14 +27,20 @@ std::int64_t BytesOf(void* block) {
   return static_cast<std::int64_t>(bytes);
 }
 
-void* Allocate(std::size_t bytes) {
+// nullptr if there is none.
+void* AllocateIfThereIs(std::size_t bytes) noexcept {
   constexpr std::size_t kMost = std::numeric_limits<std::int64_t>::max();
   const std::int64_t room = account.limit_bytes - std::max<std::int64_t>(account.held_bytes, 0);
   void* const block = bytes > kMost || static_cast<std::int64_t>(bytes) > room
                           ? nullptr
                           : std::malloc(std::max<std::size_t>(bytes, 1));
+  if (block != nullptr) account.held_bytes += BytesOf(block);
+  return block;
+}
+
+void* Allocate(std::size_t bytes) {
+  void* const block = AllocateIfThereIs(bytes);
   if (block == nullptr) throw std::bad_alloc();
-  account.held_bytes += BytesOf(block);
   return block;
 }
 
@@ -69,8 +76,25 @@ absl::Status MemoryLimit::Exceeded() const {
 
 }  // namespace strobe::internal
 
-// The command's memory, in place of the standard library's. Its other forms call these, but those
-// for more than the usual alignment, which no reader asks for.
+// The command's memory, in place of the standard library's: all forms but those for more than the
+// usual alignment, which no reader asks for. Other libraries' forms need not call these.
 void* operator new(std::size_t bytes) { return strobe::internal::Allocate(bytes); }
+void* operator new[](std::size_t bytes) { return strobe::internal::Allocate(bytes); }
+void* operator new(std::size_t bytes, const std::nothrow_t& /*unused*/) noexcept {
+  return strobe::internal::AllocateIfThereIs(bytes);
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t& /*unused*/) noexcept {
+  return strobe::internal::AllocateIfThereIs(bytes);
+}
 void operator delete(void* block) noexcept { strobe::internal::Free(block); }
+void operator delete[](void* block) noexcept { strobe::internal::Free(block); }
 void operator delete(void* block, std::size_t /*bytes*/) noexcept { strobe::internal::Free(block); }
+void operator delete[](void* block, std::size_t /*bytes*/) noexcept {
+  strobe::internal::Free(block);
+}
+void operator delete(void* block, const std::nothrow_t& /*unused*/) noexcept {
+  strobe::internal::Free(block);
+}
+void operator delete[](void* block, const std::nothrow_t& /*unused*/) noexcept {
+  strobe::internal::Free(block);
+}
