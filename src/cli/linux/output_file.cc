@@ -19,7 +19,7 @@ namespace {
 constexpr mode_t kNewFileMode = 0666;  // less the umask
 constexpr mode_t kOwnFileMode = 0600;  // until it has that of the file before
 constexpr int kMostTries = 100;        // for a name
-constexpr mode_t kModeBits = 07777;
+constexpr mode_t kPermissionBits = 07777;
 constexpr int kMostLinks = 40;  // as the kernel has it
 
 absl::Status Failed(int error, const std::string& path) {
@@ -78,7 +78,7 @@ int Replace(const std::string& path, const struct stat* existing, std::string_vi
   if (existing != nullptr) {
     // Only root gives files to others. That clears bits of the mode.
     static_cast<void>(fchown(file.get(), existing->st_uid, existing->st_gid) == 0);
-    if (fchmod(file.get(), existing->st_mode & kModeBits) != 0) error = errno;
+    if (fchmod(file.get(), existing->st_mode & kPermissionBits) != 0) error = errno;
   }
   if (error == 0) error = WriteAndClose(std::move(file), bytes);
   if (error == 0 && rename(temporary.c_str(), path.c_str()) != 0) error = errno;
