@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -41,7 +41,9 @@ std::shared_ptr<const KernelSymbols> PerfAccount::ReadKernelSymbols() {
     std::string text;
     if (!kernel_symbols_path_.empty()) {
       std::ifstream file(kernel_symbols_path_, std::ios::binary);
-      text.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+      std::ostringstream bytes;
+      bytes << file.rdbuf();  // a file that cannot be read, such as a directory, has none
+      text = std::move(bytes).str();
     }
     kernel_symbols_ = std::make_shared<const KernelSymbols>(text);
   }

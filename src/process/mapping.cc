@@ -1,8 +1,9 @@
 #include "strobe/process/mapping.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <fstream>
-#include <iterator>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -11,6 +12,8 @@
 
 namespace strobe {
 namespace {
+
+constexpr std::size_t kReadBytes = 16 * 1024;
 
 absl::string_view Absl(std::string_view text) { return {text.data(), text.size()}; }
 
@@ -65,7 +68,14 @@ absl::StatusOr<std::vector<Mapping>> ReadMaps(const std::string& process) {
   if (!std::ifstream(directory + "comm"))
     return absl::NotFoundError(absl::StrCat("there is no process ", process));
   std::ifstream file(directory + "maps", std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  // A read fails when the process ends meanwhile. The stream says so; an iterator of its buffer
+  // would throw.
+  std::string text;
+  std::array<char, kReadBytes> piece;
+  do {
+    file.read(piece.data(), piece.size());
+    text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+  } while (file);
   // Without the right to them, some kernels refuse to open the file and others to read it. A
   // process that has ended, and a thread of the kernel, have no mappings.
   if (!file.is_open() || file.bad())
