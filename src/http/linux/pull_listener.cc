@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -67,7 +67,11 @@ absl::Status PullListener::Start(const std::string& address, int port) {
   process_ = NativePlatform::ProcessId();
   if (absl::Status status = Listen(); !status.ok()) return status;
   port_ = PortOf(listening_.get());  // also the one to listen at again
-  waker_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  std::array<int, 2> ends{-1, -1};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
+    return absl::ResourceExhaustedError("the system refuses another socket for the server");
+  waker_ = Descriptor(ends[0]);
+  awaited_ = Descriptor(ends[1]);
   if (absl::Status status = workers_.Start(); !status.ok()) return status;
   thread_ = NativePlatform::RunOnOwnThread("strobe-pull", [this] { Run(); });
   if (!thread_.IsRunning())
@@ -94,7 +98,8 @@ absl::Status PullListener::Listen() {
   return absl::UnavailableError(absl::StrCat("cannot listen at ", address_, ":", port_));
 }
 
-void PullListener::Wake() const { eventfd_write(waker_.get(), 1); }
+// A full one wakes as well.
+void PullListener::Wake() const { send(waker_.get(), "", 1, MSG_NOSIGNAL); }
 
 void PullListener::Run() {
   while (!is_stopped_) {
@@ -125,7 +130,7 @@ void PullListener::Wait() {
   Instant until = std::chrono::steady_clock::now() + kMaxWait;
   const bool can_accept = HasRoom() && std::chrono::steady_clock::now() >= next_accept_;
   std::vector<pollfd> files = {
-      {.fd = waker_.get(), .events = POLLIN, .revents = 0},
+      {.fd = awaited_.get(), .events = POLLIN, .revents = 0},
       {.fd = can_accept ? listening_.get() : -1, .events = POLLIN, .revents = 0}};
   for (const auto& [number, connection] : connections_) {
     files.push_back(connection.Wanted());
@@ -134,8 +139,8 @@ void PullListener::Wait() {
   const auto left =
       std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
   poll(files.data(), files.size(), static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
-  eventfd_t wakes = 0;
-  eventfd_read(waker_.get(), &wakes);
+  std::array<char, 64> wakes{};
+  recv(awaited_.get(), wakes.data(), wakes.size(), 0);
 }
 
 void PullListener::Accept(Instant now) {
@@ -145,7 +150,7 @@ void PullListener::Accept(Instant now) {
   for (std::size_t i = 0; i < kMaxConnections && now >= next_accept_ && HasRoom(); ++i) {
     const int number = accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (number < 0) {
-      // Whoever has no file for it, say, has none a moment later.
+      // A process that has no number left, for one, has none a moment later.
       if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) next_accept_ = now + kMaxWait;
       return;
     }

@@ -57,7 +57,9 @@ class PullListener {
   int port_ = -1;
   std::uint64_t process_ = 0;
   ServerSocket listening_;
+  // A pair of sockets. An eventfd would not do: the program's own cannot be told from it.
   Descriptor waker_;
+  Descriptor awaited_;
   Connections connections_;
   Instant next_accept_{};
   std::uint64_t next_connection_ = 0;
