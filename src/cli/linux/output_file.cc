@@ -29,13 +29,8 @@ absl::Status Failed(int error, const std::string& path) {
 // 0 or errno.
 int WriteAndClose(Descriptor file, std::string_view bytes) {
   if (!file.is_open()) return errno;
-  while (!bytes.empty()) {
-    const ssize_t written = write(file.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return file.Close();
+  const int error = WriteAll(file, bytes);
+  return error != 0 ? error : file.Close();
 }
 
 // Where the path leads by links of the user and of root.

@@ -50,4 +50,16 @@ int KnownFile::Close() noexcept {
   return close(known) != 0 && errno != EINTR ? errno : 0;
 }
 
+int WriteAll(const Descriptor& file, std::string_view bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file.get(), bytes.data(), bytes.size());
+    if (written >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
 }  // namespace strobe::internal

@@ -36,19 +36,6 @@ absl::Status SystemError(int error, const char* doing, const std::string& path) 
   return absl::ErrnoToStatus(error, absl::StrCat(doing, " ", path));
 }
 
-// 0 or errno.
-int WriteAll(const Descriptor& file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file.get(), bytes.data(), bytes.size());
-    if (written >= 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno != EINTR) {
-      return errno;
-    }
-  }
-  return 0;
-}
-
 // Like renameat, but never replaces a file. 0 or errno.
 int RenameWithoutReplacing(int directory, const std::string& from, const std::string& to) {
   // The system call itself: musl has no function for it, and glibc has one since 2.28 only.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "strobe/base/visibility.h"
@@ -16,7 +17,8 @@ namespace strobe::internal {
 struct FileIdentity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
-  // Of an event of perf_event_open: its id, because all such files have one inode.
+  // Of an event of perf_event_open: its id, because all such files have one inode. An eventfd has
+  // nothing of the kind: two of them cannot be told apart.
   std::uint64_t event = 0;
 
   static FileIdentity Of(int number) noexcept;
@@ -66,6 +68,9 @@ class Descriptor {
  private:
   KnownFile file_;
 };
+
+// Writes all of it. 0 or errno.
+int WriteAll(const Descriptor& file, std::string_view bytes) noexcept;
 
 }  // namespace strobe::internal
 STROBE_HIDDEN_END
