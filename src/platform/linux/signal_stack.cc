@@ -71,7 +71,7 @@ bool LinuxPlatform::HoldSignalStack() {
 
 void LinuxPlatform::ReleaseSignalStack() {
   if (--signal_stack.holders > 0) return;
-  // Whoever has put another one in its place may put it back: then it stays.
+  // Code that has put another one in its place may put ours back: then it stays.
   stack_t none{};
   none.ss_flags = SS_DISABLE;
   if (signal_stack.IsInUse() && sigaltstack(&none, nullptr) == 0)

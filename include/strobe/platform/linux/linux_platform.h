@@ -59,8 +59,8 @@ struct LinuxPlatform {
   static std::uint64_t CurrentThreadId();
   static std::uint64_t ProcessId();
   static std::string ProgramName();
-  // Whether the program has more rights than whoever began it: setuid, setgid, file capabilities.
-  // Its environment, arguments and working directory are then somebody else's choice.
+  // Whether the program has more rights than the user who began it: setuid, setgid, file
+  // capabilities. Its environment, arguments and working directory are then that user's choice.
   static bool HasMoreRights() noexcept;
   static std::optional<std::string> EnvironmentVariable(const char* name);
   static std::vector<std::string> EnvironmentNames(std::string_view prefix);

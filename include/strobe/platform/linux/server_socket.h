@@ -1,4 +1,4 @@
-// ServerSocket: a socket of a server in the program. Nobody else keeps its connection open: a
+// ServerSocket: a socket of a server in the program. No other process keeps its connection open: a
 // fork's child closes its copy, and the end of the object ends the connection for all copies.
 #pragma once
 
