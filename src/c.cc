@@ -16,8 +16,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "strobe/base/memory_guard.h"
-#include "strobe/core/option_rows.h"
 #include "strobe/core/options.h"
+#include "strobe/core/settings/option_rows.h"
 #include "strobe/strobe.h"
 
 namespace strobe {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "strobe/base/memory_guard.h"
-#include "strobe/core/known_variables.h"
+#include "strobe/core/settings/known_variables.h"
 #include "strobe/platform/native.h"
 
 namespace strobe {

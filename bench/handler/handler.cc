@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "bench_session.h"
-#include "platform/linux/signal_handler.h"
+#include "platform/linux/signals/signal_handler.h"
 
 namespace strobe::testing {
 namespace {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "perf_header.h"
-#include "perf_records.h"
-#include "sampled_registers.h"
+#include "perf/perf_header.h"
+#include "perf/perf_records.h"
+#include "perf/sampled_registers.h"
 #include "strobe/platform/native.h"
 #include "strobe/process/mapping.h"
 

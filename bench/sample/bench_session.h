@@ -10,8 +10,8 @@
 
 #include "deliver.h"
 #include "strobe/own_parts.h"
-#include "strobe/runtime/session.h"
-#include "strobe/runtime/thread_registry.h"
+#include "strobe/runtime/session/session.h"
+#include "strobe/runtime/threads/thread_registry.h"
 
 namespace strobe::testing {
 
@@ -110,7 +110,7 @@ class BenchSession {
   internal::ThreadRegistry<Traits> registry_;
   internal::CodeRegistry generated_;
   internal::CollectorCounters counters_;
-  internal::LoadedCode<Traits> code_{generated_, counters_};
+  internal::LoadedCode<Traits> code_{generated_, counters_.code};
   std::optional<internal::Session<Traits>> session_;
   internal::RegisteredThread<Traits>* slot_ = nullptr;
   std::size_t discarded_ = 0;

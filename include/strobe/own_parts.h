@@ -7,7 +7,7 @@
 //   strobe::BasicProfiler<MyTraits> profiler;
 #pragma once
 
-#include "strobe/default_traits.h"        // IWYU pragma: export
-#include "strobe/profiler.h"              // IWYU pragma: export
-#include "strobe/runtime/core_factory.h"  // IWYU pragma: export
-#include "strobe/scoped_profiler.h"       // IWYU pragma: export
+#include "strobe/default_traits.h"                // IWYU pragma: export
+#include "strobe/profiler.h"                      // IWYU pragma: export
+#include "strobe/runtime/control/core_factory.h"  // IWYU pragma: export
+#include "strobe/scoped_profiler.h"               // IWYU pragma: export

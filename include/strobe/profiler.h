@@ -27,8 +27,8 @@
 #include "strobe/core/stats.h"
 #include "strobe/profiler_fwd.h"
 #include "strobe/provider/sample_provider.h"
-#include "strobe/runtime/abstract_core.h"
-#include "strobe/runtime/profiler_handle.h"
+#include "strobe/runtime/control/abstract_core.h"
+#include "strobe/runtime/control/profiler_handle.h"
 
 namespace strobe {
 

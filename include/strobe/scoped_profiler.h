@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "strobe/profiler.h"
-#include "strobe/runtime/abstract_core.h"
+#include "strobe/runtime/control/abstract_core.h"
 
 namespace strobe {
 

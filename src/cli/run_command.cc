@@ -4,9 +4,9 @@
 #include <exception>
 #include <new>
 
-#include "command_line.h"
-#include "terminal.h"
-#include "worker.h"
+#include "commands/command_line.h"
+#include "record/worker.h"
+#include "ui/terminal.h"
 
 namespace strobe::internal {
 

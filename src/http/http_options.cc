@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "no_proxy.h"
-#include "strobe/core/option_rows.h"
+#include "strobe/core/settings/option_rows.h"
 #include "strobe/http/option_values.h"
 
 namespace strobe {

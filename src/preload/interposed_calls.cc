@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "../platform/linux/ending_signals.h"
+#include "../platform/linux/signals/ending_signals.h"
 #include "process_session.h"
 
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "strobe/core/option_rows.h"
+#include "strobe/core/settings/option_rows.h"
 #include "strobe/platform/native.h"
 
 namespace strobe::internal {

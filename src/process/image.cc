@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "../symbolize/byte_source.h"
-#include "../symbolize/elf_format.h"
+#include "../symbolize/elf/elf_format.h"
+#include "../symbolize/images/byte_source.h"
 #include "strobe/base/page.h"
 #include "strobe/symbolize/debug_frame.h"
 

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "../symbolize/elf_file.h"
+#include "../symbolize/elf/elf_file.h"
 #include "../unwind/module_tables.h"
 #include "strobe/base/address.h"
 #include "strobe/base/visibility.h"

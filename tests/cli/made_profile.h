@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "../../src/cli/loaded_profile.h"
-#include "../../src/cli/profile_builder.h"
+#include "../../src/cli/profile/loaded_profile.h"
+#include "../../src/cli/profile/profile_builder.h"
 
 namespace strobe::internal {
 

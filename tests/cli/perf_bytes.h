@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "../../src/cli/perf_header.h"
-#include "../../src/cli/perf_records.h"
+#include "../../src/cli/perf/perf_header.h"
+#include "../../src/cli/perf/perf_records.h"
 #include "support/bytes.h"
 
 namespace strobe::internal {

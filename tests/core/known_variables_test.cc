@@ -1,4 +1,4 @@
-#include "strobe/core/known_variables.h"
+#include "strobe/core/settings/known_variables.h"
 
 #include <string>
 #include <vector>

@@ -9,7 +9,7 @@
 
 #include "strobe/core/memory_windows.h"
 #include "strobe/platform/native.h"
-#include "strobe/testing/fake_memory.h"
+#include "strobe/testing/fakes/fake_memory.h"
 
 namespace strobe {
 namespace {

@@ -1,4 +1,4 @@
-#include "strobe/core/nearest_name.h"
+#include "strobe/core/settings/nearest_name.h"
 
 #include <array>
 #include <string>

@@ -1,4 +1,4 @@
-#include "strobe/core/option_rows.h"
+#include "strobe/core/settings/option_rows.h"
 
 #include <array>
 #include <map>

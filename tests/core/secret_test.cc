@@ -1,4 +1,4 @@
-#include "strobe/core/secret.h"
+#include "strobe/core/settings/secret.h"
 
 #include <concepts>
 #include <ostream>

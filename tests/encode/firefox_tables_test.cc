@@ -1,4 +1,4 @@
-#include "../../src/encode/firefox_tables.h"
+#include "../../src/encode/firefox/firefox_tables.h"
 
 #include <string>
 

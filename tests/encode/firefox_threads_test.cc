@@ -1,4 +1,4 @@
-#include "../../src/encode/firefox_threads.h"
+#include "../../src/encode/firefox/firefox_threads.h"
 
 #include <cstdint>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "../../src/encode/html_columns.h"
+#include "../../src/encode/html/html_columns.h"
 
 #include <cstdint>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "../../src/encode/html_data.h"
+#include "../../src/encode/html/html_data.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "../../src/encode/html_page.h"
+#include "../../src/encode/html/html_page.h"
 
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "../../src/encode/html_tree.h"
+#include "../../src/encode/html/html_tree.h"
 
 #include <cstdint>
 #include <string>

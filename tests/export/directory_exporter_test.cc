@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "strobe/testing/exporter_conformance.h"
-#include "strobe/testing/manual_directories.h"
+#include "strobe/testing/fakes/manual_directories.h"
 
 namespace strobe::testing {
 

@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/platform/file_exporter.h"
-#include "strobe/testing/archetypes.h"
+#include "strobe/testing/fakes/archetypes.h"
 
 namespace strobe {
 namespace {

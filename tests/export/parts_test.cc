@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "strobe/provider/provider_list.h"
-#include "strobe/testing/archetypes.h"
+#include "strobe/testing/fakes/archetypes.h"
 
 namespace strobe {
 namespace {

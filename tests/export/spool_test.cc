@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "strobe/testing/manual_directories.h"
+#include "strobe/testing/fakes/manual_directories.h"
 
 namespace strobe {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "fuzz_input.h"
 #include "strobe/default_traits.h"
-#include "strobe/worker/serve_program.h"
+#include "strobe/worker/serve/serve_program.h"
 #include "worker/next_descriptor.h"
 #include "worker/send_descriptors.h"
 

@@ -8,7 +8,7 @@
 
 #include "byte_source.h"
 #include "process/fake_image.h"
-#include "read_perf.h"
+#include "readers/read_perf.h"
 #include "strobe/base/assert.h"
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/encode/profile_view.h"

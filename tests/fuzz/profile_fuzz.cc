@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "command.h"
-#include "merge.h"
-#include "read_profile.h"
+#include "commands/command.h"
+#include "profile/merge.h"
+#include "readers/read_profile.h"
 #include "strobe/base/assert.h"
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/encode/profile_view.h"

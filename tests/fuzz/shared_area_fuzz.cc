@@ -17,10 +17,10 @@
 #include "strobe/aggregate/aggregated_period.h"
 #include "strobe/core/record.h"
 #include "strobe/encode/pprof_encoder.h"
-#include "strobe/runtime/recording_columns.h"
+#include "strobe/runtime/drain/recording_columns.h"
 #include "strobe/testing/pprof_reader.h"
 #include "strobe/testing/profile_check.h"
-#include "strobe/worker/seat_keeper.h"
+#include "strobe/worker/serve/seat_keeper.h"
 
 namespace strobe::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "../../src/http/backend_parts.h"
+#include "../../src/http/backends/backend_parts.h"
 
 #include <string>
 #include <vector>

@@ -12,8 +12,8 @@
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/export/http_client.h"
 #include "strobe/http/http_exporter.h"
-#include "strobe/testing/manual_directories.h"
-#include "strobe/testing/manual_http_client.h"
+#include "strobe/testing/fakes/manual_directories.h"
+#include "strobe/testing/fakes/manual_http_client.h"
 #include "strobe/testing/profiles.h"
 
 namespace strobe::testing {

@@ -11,8 +11,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "strobe/core/known_variables.h"
-#include "strobe/core/option_rows.h"
+#include "strobe/core/settings/known_variables.h"
+#include "strobe/core/settings/option_rows.h"
 #include "strobe/http/datadog_exporter.h"
 #include "strobe/http/otlp_exporter.h"
 #include "strobe/http/parca_exporter.h"

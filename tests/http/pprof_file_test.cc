@@ -1,4 +1,4 @@
-#include "../../src/http/pprof_file.h"
+#include "../../src/http/backends/pprof_file.h"
 
 #include <string>
 #include <vector>

@@ -9,7 +9,7 @@
 #include "fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "strobe/core/known_variables.h"
+#include "strobe/core/settings/known_variables.h"
 #include "strobe/http/open_metrics.h"
 #include "strobe/http/pull_server.h"
 #include "strobe/testing/pprof_reader.h"

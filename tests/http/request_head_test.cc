@@ -1,4 +1,4 @@
-#include "../../src/http/request_head.h"
+#include "../../src/http/pull/request_head.h"
 
 #include <string>
 #include <string_view>

@@ -10,8 +10,8 @@
 #include "forked_child.h"
 #include "gtest/gtest.h"
 #include "strobe/own_parts.h"
-#include "strobe/runtime/sample_intake.h"
-#include "strobe/runtime/session.h"
+#include "strobe/runtime/drain/sample_intake.h"
+#include "strobe/runtime/session/session.h"
 #include "support/until_seen.h"
 
 namespace strobe {

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "kept_profiles.h"
 #include "strobe/base/signal_safe.h"
-#include "strobe/testing/archetypes.h"
+#include "strobe/testing/fakes/archetypes.h"
 #include "strobe/testing/profile_check.h"
 #include "support/until_seen.h"
 

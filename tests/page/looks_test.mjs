@@ -107,7 +107,7 @@ await test('the theme is the system’s, unless one is chosen', async (open) => 
 await test('every fill has contrast to the text on it', async (open) => {
   const page = await open('small');
   const source = fs.readFileSync(
-    path.join(process.env.STROBE_SOURCE, 'src/encode/html/colors.js'),
+    path.join(process.env.STROBE_SOURCE, 'src/encode/html/page/colors.js'),
     'utf8',
   );
   const low = await page.evaluate(`(() => {

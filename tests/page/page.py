@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-SCRIPTS = SOURCE / "src/encode/html"
+SCRIPTS = SOURCE / "src/encode/html/page"
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER_PACKAGES = ("playwright-core@1", "axe-core@4")
 SCRIPT_PACKAGES = ("typescript@5",)

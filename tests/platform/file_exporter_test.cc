@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 #include "platform/file_exporter_fixture.h"
 #include "strobe/testing/exporter_conformance.h"
-#include "strobe/testing/manual_platform.h"
+#include "strobe/testing/fakes/manual_platform.h"
 
 namespace strobe::testing {
 

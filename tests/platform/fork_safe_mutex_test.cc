@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "strobe/testing/manual_platform.h"
+#include "strobe/testing/fakes/manual_platform.h"
 
 namespace strobe::internal {
 namespace {

@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "strobe/platform/native.h"
 #include "strobe/platform/unsupported_platform.h"
-#include "strobe/testing/archetypes.h"
+#include "strobe/testing/fakes/archetypes.h"
 
 namespace strobe {
 namespace {

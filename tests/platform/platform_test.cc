@@ -1,7 +1,7 @@
 #include "strobe/platform/platform.h"
 
 #include "gtest/gtest.h"
-#include "strobe/testing/archetypes.h"
+#include "strobe/testing/fakes/archetypes.h"
 
 namespace strobe {
 namespace {

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "strobe/own_parts.h"
 #include "strobe/scoped_profiler.h"
-#include "strobe/testing/archetypes.h"
+#include "strobe/testing/fakes/archetypes.h"
 
 namespace strobe {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "strobe/testing/manual_thread.h"
+#include "strobe/testing/fakes/manual_thread.h"
 #include "strobe/testing/provider_conformance.h"
 
 namespace strobe {

@@ -8,7 +8,7 @@
 #include "strobe/provider/cpu_time_provider.h"
 #include "strobe/provider/off_cpu_time_provider.h"
 #include "strobe/provider/wall_time_provider.h"
-#include "strobe/testing/archetypes.h"
+#include "strobe/testing/fakes/archetypes.h"
 
 namespace strobe {
 namespace {

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "gtest/gtest.h"
-#include "strobe/testing/archetypes.h"
+#include "strobe/testing/fakes/archetypes.h"
 
 namespace strobe {
 namespace {

@@ -1,7 +1,7 @@
 #include "strobe/provider/wall_time_provider.h"
 
 #include "gtest/gtest.h"
-#include "strobe/testing/manual_thread.h"
+#include "strobe/testing/fakes/manual_thread.h"
 #include "strobe/testing/provider_conformance.h"
 
 namespace strobe {

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "strobe/own_parts.h"
-#include "strobe/testing/archetypes.h"
+#include "strobe/testing/fakes/archetypes.h"
 
 namespace strobe {
 

@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "platform/test_system.h"
 #include "runtime/manual_traits.h"
-#include "strobe/testing/manual_provider.h"
+#include "strobe/testing/fakes/manual_provider.h"
 
 namespace strobe {
 namespace {

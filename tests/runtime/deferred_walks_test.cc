@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "strobe/runtime/session.h"
+#include "strobe/runtime/session/session.h"
 #include "table_traits.h"
 
 namespace strobe::internal {
@@ -120,7 +120,7 @@ class DeferredWalks : public ::testing::Test {
   ThreadRegistry<TableTraits> registry_{4, kRingBytes};
   CodeRegistry generated_;
   CollectorCounters counters_;
-  LoadedCode<TableTraits> code_{generated_, counters_};
+  LoadedCode<TableTraits> code_{generated_, counters_.code};
   std::unique_ptr<Session<TableTraits>> session_;
   Slot* slot_ = nullptr;
   alignas(16) std::array<Address, 1024> stack_{};
@@ -128,9 +128,9 @@ class DeferredWalks : public ::testing::Test {
 
 TEST_F(DeferredWalks, TheFirstSampleOfAFunctionIsWholeAndTheNextNeedsNoHelp) {
   Deliver(kText + 5);
-  EXPECT_EQ(counters_.tables, 0u) << "nothing is built before it is executed";
+  EXPECT_EQ(counters_.code.tables, 0u) << "nothing is built before it is executed";
   session_->Drain();
-  EXPECT_EQ(counters_.tables, kPieces);
+  EXPECT_EQ(counters_.code.tables, kPieces);
   EXPECT_EQ(Deferred(), 1u);
   EXPECT_EQ(Captured(), 0u);
   Deliver(kText + 5);
@@ -159,7 +159,7 @@ TEST_F(DeferredWalks, CodeThatWasJustLoadedIsNoUnknownCode) {
   const OneStack stack = OnlyStackOf(Finish());
   ASSERT_EQ(stack.frames.size(), kDepth);
   EXPECT_NE(stack.frames[0].module, Frame::kNoModule);
-  EXPECT_EQ(counters_.tables, kPieces + 1) << "one of the plugin's pieces";
+  EXPECT_EQ(counters_.code.tables, kPieces + 1) << "one of the plugin's pieces";
 }
 
 TEST_F(DeferredWalks, AWalkThroughCodeThatHasBeenUnloadedSinceEndsThere) {
@@ -207,7 +207,7 @@ TEST_F(DeferredWalks, WhatHasTakenThePlaceOfUnloadedCodeDoesNotGuideItsWalks) {
 TEST_F(DeferredWalks, WhatCouldNotBeReadIsReadAgainWhenAPeriodEndsAndAfterSomeTimesNoMore) {
   Deliver(kText + 5);
   session_->Drain();
-  EXPECT_EQ(counters_.module_refreshes, 1u);
+  EXPECT_EQ(counters_.code.refreshes, 1u);
   Stats stats;
   counters_.AddTo(stats);
   EXPECT_EQ(stats.unread_module, "/program" + std::to_string(kText));
@@ -217,7 +217,7 @@ TEST_F(DeferredWalks, WhatCouldNotBeReadIsReadAgainWhenAPeriodEndsAndAfterSomeTi
     Deliver(kText + 5);
     session_->Drain();
   }
-  EXPECT_EQ(counters_.module_refreshes, 1u + LoadedCode<TableTraits>::kMaxRetries);
+  EXPECT_EQ(counters_.code.refreshes, 1u + LoadedCode<TableTraits>::kMaxRetries);
   EXPECT_EQ(Deferred(), 1u + LoadedCode<TableTraits>::kMaxRetries);
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "strobe/aggregate/aggregator.h"
-#include "strobe/runtime/export_queue.h"
+#include "strobe/runtime/session/export_queue.h"
 
 namespace strobe::internal {
 

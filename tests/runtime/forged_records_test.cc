@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "manual_traits.h"
 #include "strobe/core/record.h"
-#include "strobe/runtime/session.h"
+#include "strobe/runtime/session/session.h"
 
 namespace strobe::internal {
 namespace {
@@ -82,7 +82,7 @@ class ForgedRecords : public ::testing::Test {
   ThreadRegistry<ManualTraits> registry_{4, 4096};
   CodeRegistry generated_;
   CollectorCounters counters_;
-  LoadedCode<ManualTraits> code_{generated_, counters_};
+  LoadedCode<ManualTraits> code_{generated_, counters_.code};
   std::unique_ptr<Session<ManualTraits>> session_;
   Slot* slot_ = nullptr;
 };

@@ -18,11 +18,11 @@
 #include "strobe/provider/off_cpu_time_provider.h"
 #include "strobe/provider/wall_time_provider.h"
 #include "strobe/ring/spsc_ring.h"
-#include "strobe/runtime/core_factory.h"
-#include "strobe/runtime/recording_columns.h"
-#include "strobe/testing/archetypes.h"
-#include "strobe/testing/manual_clock.h"
-#include "strobe/testing/manual_platform.h"
+#include "strobe/runtime/control/core_factory.h"
+#include "strobe/runtime/drain/recording_columns.h"
+#include "strobe/testing/fakes/archetypes.h"
+#include "strobe/testing/fakes/manual_clock.h"
+#include "strobe/testing/fakes/manual_platform.h"
 #include "strobe/testing/profile_check.h"
 
 namespace strobe::testing {

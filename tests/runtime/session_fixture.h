@@ -14,8 +14,8 @@
 #include "gtest/gtest.h"
 #include "manual_traits.h"
 #include "strobe/base/visibility.h"
-#include "strobe/runtime/outside_walk.h"
-#include "strobe/runtime/session.h"
+#include "strobe/runtime/capture/outside_walk.h"
+#include "strobe/runtime/session/session.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -139,7 +139,7 @@ class SessionTest : public ::testing::Test {
   Registry registry_{100, 32 * 1024};
   CodeRegistry generated_;
   CollectorCounters counters_;
-  LoadedCode<SessionTraits> code_{generated_, counters_};
+  LoadedCode<SessionTraits> code_{generated_, counters_.code};
   std::unique_ptr<Session<SessionTraits>> session_;
   std::map<Slot*, std::int64_t> expiries_;
 };

@@ -8,7 +8,7 @@
 
 #include "manual_traits.h"
 #include "strobe/core/thread_info.h"
-#include "strobe/testing/manual_platform.h"
+#include "strobe/testing/fakes/manual_platform.h"
 #include "strobe/unwind/frame_pointer_unwinder.h"
 
 namespace strobe::internal {

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "../../src/symbolize/dwarf_file.h"
+#include "../../src/symbolize/dwarf/dwarf_file.h"
 #include "memory_files.h"
 #include "support/bytes.h"
 

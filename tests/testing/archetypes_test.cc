@@ -1,10 +1,10 @@
-#include "strobe/testing/archetypes.h"
+#include "strobe/testing/fakes/archetypes.h"
 
 #include <atomic>
 
 #include "gtest/gtest.h"
 #include "strobe/own_parts.h"
-#include "strobe/runtime/profiler_core.h"
+#include "strobe/runtime/control/profiler_core.h"
 #include "strobe/scoped_profiler.h"
 #include "strobe/testing/provider_conformance.h"
 #include "strobe/testing/ring_conformance.h"

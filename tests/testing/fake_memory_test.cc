@@ -1,4 +1,4 @@
-#include "strobe/testing/fake_memory.h"
+#include "strobe/testing/fakes/fake_memory.h"
 
 #include <gtest/gtest.h>
 

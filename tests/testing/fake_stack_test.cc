@@ -1,4 +1,4 @@
-#include "strobe/testing/fake_stack.h"
+#include "strobe/testing/fakes/fake_stack.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "strobe/testing/manual_clock.h"
+#include "strobe/testing/fakes/manual_clock.h"
 
 #include "gtest/gtest.h"
 #include "strobe/testing/clock_conformance.h"

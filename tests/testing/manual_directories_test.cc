@@ -1,4 +1,4 @@
-#include "strobe/testing/manual_directories.h"
+#include "strobe/testing/fakes/manual_directories.h"
 
 #include <stdexcept>
 #include <string>

@@ -1,4 +1,4 @@
-#include "strobe/testing/manual_http_client.h"
+#include "strobe/testing/fakes/manual_http_client.h"
 
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-#include "strobe/testing/manual_platform.h"
+#include "strobe/testing/fakes/manual_platform.h"
 
 #include "gtest/gtest.h"
 

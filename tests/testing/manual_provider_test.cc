@@ -1,9 +1,9 @@
-#include "strobe/testing/manual_provider.h"
+#include "strobe/testing/fakes/manual_provider.h"
 
 #include <memory>
 
 #include "gtest/gtest.h"
-#include "strobe/testing/manual_thread.h"
+#include "strobe/testing/fakes/manual_thread.h"
 #include "strobe/testing/provider_conformance.h"
 
 namespace strobe::testing {

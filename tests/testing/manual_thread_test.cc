@@ -1,4 +1,4 @@
-#include "strobe/testing/manual_thread.h"
+#include "strobe/testing/fakes/manual_thread.h"
 
 #include "gtest/gtest.h"
 

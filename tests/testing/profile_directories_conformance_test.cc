@@ -6,7 +6,7 @@
 
 #include "strobe/platform/native.h"
 #include "strobe/platform/unsupported_platform.h"
-#include "strobe/testing/manual_directories.h"
+#include "strobe/testing/fakes/manual_directories.h"
 
 namespace strobe::testing {
 

@@ -1,4 +1,4 @@
-#include "strobe/testing/random_stack.h"
+#include "strobe/testing/fakes/random_stack.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "strobe/core/stack.h"
-#include "strobe/testing/fake_stack.h"
+#include "strobe/testing/fakes/fake_stack.h"
 #include "strobe/unwind/frame_pointer_unwinder.h"
 
 namespace strobe::testing {

@@ -23,6 +23,21 @@ RANKS = [["base"], ["arch"], ["core"], ["clock"], ["ring", "unwind", "provider",
          ["platform"], ["runtime"], ["."], ["http", "allocations", "locks", "exceptions", "process"], ["worker"], ["testing"],
          ["preload", "cli", "examples"]]
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
+# The rooms of a folder that has some, lowest first: a room includes itself, those before it, and what stands in the folder outside of rooms.
+ROOMS = {
+    "core": ["settings"],
+    "unwind": ["pdata"],
+    "encode": ["firefox", "html"],
+    "symbolize": ["images", "elf", "dwarf", "pe", "names"],
+    "platform": ["files", "signals"],
+    "runtime": ["code", "channels", "capture", "threads", "drain", "polls", "session", "control"],
+    "http": ["backends", "pull"],
+    "worker": ["shared", "program", "serve"],
+    "testing": ["fakes"],
+    "cli": ["ui", "profile", "perf", "readers", "commands", "record"],
+}
+SYSTEMS = {"linux", "windows"}  # the part of a folder, or of a room, that is one system's
+MAX_FOLDER_FILES = 22
 NAMESPACES = {"strobe", "strobe::internal", "strobe::testing", "internal", "testing", ""}
 MAX_FILE_LINES = 440
 MAX_FUNCTION_LINES = 50
@@ -42,7 +57,24 @@ def folder_of(relative):
     return parts[0] if parts else "."
 
 
-def check_includes(where, folder, text):
+def room_of(relative):
+    """The room of a path below include/strobe or src; None outside of rooms. KeyError if the folder has no such room."""
+    folder, *inner = relative.parts[:-1] or ["."]
+    inner = [part for part in inner if part not in SYSTEMS]
+    if not inner:
+        return None
+    if len(inner) > 1 or inner[0] not in ROOMS.get(folder, []):
+        raise KeyError("/".join(inner))
+    return inner[0]
+
+
+def is_below(folder, included, room):
+    """Whether code in `room` may include `included`, a room of the same folder; either is None outside of rooms."""
+    rooms = ROOMS.get(folder, [])
+    return included is None or room is None or rooms.index(included) <= rooms.index(room)
+
+
+def check_includes(where, folder, room, text):
     for number, line in enumerate(text.splitlines(), 1):
         match = re.match(r'\s*#\s*include\s*["<]((?:strobe|src)/[^">]+)[">]', line) or re.match(r'\s*#\s*include\s*"([^"]+)"', line)
         if not match:
@@ -54,10 +86,19 @@ def check_includes(where, folder, text):
         elif relative.parts[0] == "..":
             relative = pathlib.PurePath(os.path.normpath(where.parent / relative))
             relative = relative.relative_to("src") if relative.is_relative_to("src") else relative
+        elif relative.parts[0] in ROOMS.get(folder, []):  # from a folder that is searched for headers
+            relative = pathlib.PurePath(folder, relative)
         elif relative.parts[0] not in RANK_OF:
             continue
         included = folder_of(relative)
-        if included == folder or included not in RANK_OF:
+        if included not in RANK_OF:
+            continue
+        if included == folder:
+            try:
+                if not is_below(folder, room_of(relative), room):
+                    yield f"{where}:{number}: {folder}/{room}/ must not include {target}: it is not lower"
+            except KeyError:
+                pass  # reported where the file is
             continue
         if RANK_OF[included] >= RANK_OF[folder]:
             yield f"{where}:{number}: {folder}/ must not include {target}: it is not lower"
@@ -105,21 +146,15 @@ def check_namespaces(where, text):
 def check_header(root, where, relative, text):
     if "#pragma once" not in text:
         yield f"{where}:1: no #pragma once"
-    tests = tests_of(relative)
-    test = next((test for test in tests if (root / test).exists()), None)
+    folder = relative.parts[0] if len(relative.parts) > 1 else "root"
+    test = next((path.relative_to(root) for path in sorted((root / "tests" / folder).rglob(f"{relative.stem}_test.cc"))), None)
     if test is None:
-        yield f"{where}:1: no test: {tests[0]} is missing"
+        yield f"{where}:1: no test: tests/{folder}/{relative.stem}_test.cc is missing"
         return
     # So that it compiles the header as if alone.
     first = re.search(r'^\s*#\s*include\s*[<"](.*?)[>"]', (root / test).read_text(), re.MULTILINE)
     if not first or first[1] != f"strobe/{relative.as_posix()}":
         yield f"{test}:1: does not include strobe/{relative.as_posix()} first"
-
-
-# Where the test of a header may stand; also in the folder of the same depth: tests/platform/linux/.
-def tests_of(relative):
-    folder = relative.parts[0] if len(relative.parts) > 1 else "root"
-    return [pathlib.Path("tests") / place / f"{relative.stem}_test.cc" for place in (folder, relative.parent)]
 
 
 def included_by_tests(root):
@@ -145,13 +180,27 @@ def cxx_files(directory, suffixes=(".h", ".cc")):
     return sorted(path for path in directory.rglob("*") if path.suffix in suffixes) if directory.exists() else []
 
 
+def check_folders(root):
+    for base in ("include", "src"):
+        for folder in sorted(path for path in (root / base).rglob("*") if path.is_dir()):
+            count = sum(path.is_file() for path in folder.iterdir())
+            if count > MAX_FOLDER_FILES:
+                yield f"{folder.relative_to(root)}:1: {count} files (at most {MAX_FOLDER_FILES}): give them rooms"
+
+
 def check_tree(root):
+    yield from check_folders(root)
     for base in ("include/strobe", "src"):
         for path in cxx_files(root / base):
             where, relative, text = path.relative_to(root), path.relative_to(root / base), path.read_text()
             folder = folder_of(relative)
+            try:
+                room = room_of(relative)
+            except KeyError as unknown:
+                yield f"{where}:1: {folder}/ has no room {unknown.args[0]} (ROOMS in tidy.py)"
+                room = None
             if folder in RANK_OF:
-                yield from check_includes(where, folder, text)
+                yield from check_includes(where, folder, room, text)
                 yield from check_macros(where, folder, text)
                 yield from check_registers(where, folder, text)
                 yield from check_namespaces(where, text)

@@ -65,6 +65,24 @@ class TidyTest(unittest.TestCase):
     def test_folder_without_a_rank(self):
         self.reports("src/misc/a.cc:1: misc/ has no rank", {"src/misc/a.cc": "\n"})
 
+    def test_room_that_is_not_known(self):
+        self.reports("src/runtime/misc/a.cc:1: runtime/ has no room misc", {"src/runtime/misc/a.cc": "\n"})
+        self.reports("src/base/misc/a.cc:1: base/ has no room misc", {"src/base/misc/a.cc": "\n"})
+        self.reports("has no room drain/misc", {"src/runtime/drain/misc/a.cc": "\n"})
+
+    def test_include_of_a_higher_room(self):
+        for target in ("strobe/runtime/session/a.h", "../session/a.h", "src/runtime/session/a.h"):
+            self.reports(f"src/runtime/drain/a.cc:1: runtime/drain/ must not include {target}", {"src/runtime/drain/a.cc": f'#include "{target}"\n'})
+        self.reports("cli/ui/ must not include record/a.h", {"src/cli/ui/a.cc": '#include "record/a.h"\n'})
+
+    def test_include_of_a_lower_room(self):
+        self.accepts({"src/runtime/session/a.cc": '#include "strobe/runtime/drain/a.h"\n#include "../threads/a.h"\n',
+                      "src/cli/record/linux/a.cc": '#include "ui/a.h"\n#include "../a.h"\n',
+                      "src/cli/main.cc": '#include "record/a.h"\n'})
+
+    def test_full_folder(self):
+        self.reports("src/ring:1: 23 files (at most 22)", {f"src/ring/{name}.cc": "\n" for name in range(23)})
+
     def test_include_of_the_root_by_a_layer(self):
         self.reports("must not include strobe/strobe.h", {"src/runtime/a.cc": '#include <strobe/strobe.h>\n'})
 

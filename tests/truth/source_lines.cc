@@ -20,8 +20,8 @@
 #include "strobe/platform/native.h"
 #include "strobe/platform/platform_symbolizer.h"
 #include "strobe/symbolize/pe_image.h"
-#include "symbolize/byte_source.h"
-#include "symbolize/elf_file.h"
+#include "symbolize/elf/elf_file.h"
+#include "symbolize/images/byte_source.h"
 
 namespace strobe {
 namespace {

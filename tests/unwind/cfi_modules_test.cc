@@ -7,7 +7,7 @@
 #include <random>
 
 #include "eh_frame_builder.h"
-#include "strobe/testing/fake_memory.h"
+#include "strobe/testing/fakes/fake_memory.h"
 #include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/stack_memory.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "eh_frame_builder.h"
-#include "strobe/testing/fake_stack.h"
+#include "strobe/testing/fakes/fake_stack.h"
 #include "strobe/testing/incremental_unwinder_conformance.h"
 #include "strobe/testing/resumable_unwinder_conformance.h"
 #include "strobe/testing/unwinder_conformance.h"

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "eh_frame_builder.h"
-#include "strobe/testing/fake_memory.h"
+#include "strobe/testing/fakes/fake_memory.h"
 
 namespace strobe::testing {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "strobe/testing/fake_memory.h"
+#include "strobe/testing/fakes/fake_memory.h"
 
 namespace strobe {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "strobe/testing/fake_stack.h"
+#include "strobe/testing/fakes/fake_stack.h"
 #include "walk_trace.h"
 
 namespace strobe::testing {

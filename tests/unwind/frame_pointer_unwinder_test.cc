@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "eh_frame_builder.h"
-#include "strobe/testing/fake_stack.h"
+#include "strobe/testing/fakes/fake_stack.h"
 #include "strobe/testing/unwinder_conformance.h"
 #include "walk_trace.h"
 

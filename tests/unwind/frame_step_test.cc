@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "strobe/testing/fake_stack.h"
+#include "strobe/testing/fakes/fake_stack.h"
 #include "walk_trace.h"
 
 namespace strobe::testing {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "eh_frame_builder.h"
-#include "strobe/testing/fake_memory.h"
+#include "strobe/testing/fakes/fake_memory.h"
 
 namespace strobe::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "../../src/unwind/pdata_epilogue.h"
+#include "../../src/unwind/pdata/pdata_epilogue.h"
 
 #include <gtest/gtest.h>
 

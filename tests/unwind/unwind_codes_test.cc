@@ -1,4 +1,4 @@
-#include "../../src/unwind/unwind_codes.h"
+#include "../../src/unwind/pdata/unwind_codes.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <functional>
 #include <optional>
 
-#include "strobe/testing/fake_memory.h"
+#include "strobe/testing/fakes/fake_memory.h"
 #include "unwind_info_bytes.h"
 
 namespace strobe::testing {

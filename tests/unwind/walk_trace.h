@@ -9,7 +9,7 @@
 
 #include "strobe/base/address.h"
 #include "strobe/core/stack.h"
-#include "strobe/testing/fake_stack.h"
+#include "strobe/testing/fakes/fake_stack.h"
 #include "strobe/unwind/unwinder.h"
 
 namespace strobe::testing {

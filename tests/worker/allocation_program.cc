@@ -33,7 +33,7 @@
 
 #include "strobe/allocations/allocation_sampling.h"
 #include "strobe/clock/system_clock.h"
-#include "strobe/worker/client_platform.h"
+#include "strobe/worker/program/client_platform.h"
 #include "strobe/worker/worker_parts.h"
 
 namespace {

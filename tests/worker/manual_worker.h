@@ -15,15 +15,15 @@
 #include "strobe/provider/off_cpu_time_provider.h"
 #include "strobe/provider/wall_time_provider.h"
 #include "strobe/ring/spsc_ring.h"
-#include "strobe/runtime/published_code.h"
-#include "strobe/runtime/session.h"
-#include "strobe/runtime/thread_registry.h"
-#include "strobe/testing/archetypes.h"
-#include "strobe/testing/manual_clock.h"
-#include "strobe/testing/manual_platform.h"
+#include "strobe/runtime/code/published_code.h"
+#include "strobe/runtime/session/session.h"
+#include "strobe/runtime/threads/thread_registry.h"
+#include "strobe/testing/fakes/archetypes.h"
+#include "strobe/testing/fakes/manual_clock.h"
+#include "strobe/testing/fakes/manual_platform.h"
 #include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/chain_unwinder.h"
-#include "strobe/worker/shared_area.h"
+#include "strobe/worker/shared/shared_area.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::testing {

@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
-#include "strobe/worker/shared_area.h"
+#include "strobe/worker/shared/shared_area.h"
 
 namespace strobe::testing {
 

@@ -9,7 +9,7 @@
 
 #include "can_begin_workers.h"
 #include "strobe/own_parts.h"
-#include "strobe/worker/local_worker.h"
+#include "strobe/worker/program/local_worker.h"
 
 namespace strobe {
 namespace {

@@ -49,7 +49,7 @@
 #include "strobe/scoped_labels.h"
 #include "strobe/scoped_trace.h"
 #include "strobe/scoped_zone.h"
-#include "strobe/worker/client_platform.h"
+#include "strobe/worker/program/client_platform.h"
 #include "strobe/worker/run_worker.h"
 
 namespace {

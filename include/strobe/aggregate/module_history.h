@@ -14,7 +14,7 @@
 namespace strobe {
 
 // A history belongs to one recording, and holds the modules that the recording's rows refer to.
-// LoadedCode (runtime/loaded_code.h) owns the modules that are loaded now.
+// LoadedCode (runtime/code/loaded_code.h) owns the modules that are loaded now.
 //
 // Each module is stored once. A generation is a list of indices. A generation that only adds
 // modules replaces the previous generation's list, because every earlier lookup still gives the

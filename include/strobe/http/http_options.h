@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/core/options.h"
-#include "strobe/core/secret.h"
+#include "strobe/core/settings/secret.h"
 #include "strobe/export/http_client.h"
 
 namespace strobe {

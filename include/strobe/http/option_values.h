@@ -1,11 +1,11 @@
-// The values that the options of HTTP exporters accept: see core/option_rows.h.
+// The values that the options of HTTP exporters accept: see core/settings/option_rows.h.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-#include "strobe/core/secret.h"
+#include "strobe/core/settings/secret.h"
 #include "strobe/http/http_options.h"
 
 namespace strobe::internal {

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "strobe/core/options.h"
-#include "strobe/core/secret.h"
+#include "strobe/core/settings/secret.h"
 #include "strobe/http/http_exporter.h"
 #include "strobe/http/native_http.h"
 

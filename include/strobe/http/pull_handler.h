@@ -16,7 +16,7 @@
 #include "strobe/core/options.h"
 #include "strobe/core/profile.h"
 #include "strobe/core/recording_options.h"
-#include "strobe/core/secret.h"
+#include "strobe/core/settings/secret.h"
 #include "strobe/core/stats.h"
 #include "strobe/core/symbols.h"
 

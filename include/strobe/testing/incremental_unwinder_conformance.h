@@ -19,7 +19,7 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/stack.h"
 #include "strobe/provider/sample_provider.h"
-#include "strobe/testing/random_stack.h"
+#include "strobe/testing/fakes/random_stack.h"
 #include "strobe/testing/unwinder_conformance.h"
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwinder.h"

@@ -20,7 +20,7 @@
 
 #include "gtest/gtest.h"
 #include "strobe/provider/sample_provider.h"
-#include "strobe/testing/manual_thread.h"
+#include "strobe/testing/fakes/manual_thread.h"
 
 namespace strobe::testing {
 

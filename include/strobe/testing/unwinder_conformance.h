@@ -20,8 +20,8 @@
 #include "strobe/arch/registers.h"
 #include "strobe/core/stack.h"
 #include "strobe/provider/sample_provider.h"
-#include "strobe/testing/fake_stack.h"
-#include "strobe/testing/random_stack.h"
+#include "strobe/testing/fakes/fake_stack.h"
+#include "strobe/testing/fakes/random_stack.h"
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwinder.h"
 

@@ -10,11 +10,11 @@
 #include "strobe/core/part.h"
 #include "strobe/default_traits.h"
 #include "strobe/provider/provider_list.h"
-#include "strobe/runtime/worker_link.h"
-#include "strobe/worker/local_worker.h"
+#include "strobe/runtime/control/worker_link.h"
+#include "strobe/worker/program/local_worker.h"
+#include "strobe/worker/program/worker_channels.h"
 #include "strobe/worker/run_worker.h"
-#include "strobe/worker/serve_program.h"
-#include "strobe/worker/worker_channels.h"
+#include "strobe/worker/serve/serve_program.h"
 
 namespace strobe {
 

@@ -6,7 +6,7 @@
 #include "strobe/default_traits.h"
 #include "strobe/profiler.h"
 #include "strobe/scoped_profiler.h"
-#include "strobe/worker/client_platform.h"
+#include "strobe/worker/program/client_platform.h"
 #include "strobe/worker/run_worker.h"  // IWYU pragma: export
 
 namespace strobe {

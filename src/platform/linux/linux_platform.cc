@@ -25,10 +25,10 @@
 
 #include "../own_threads.h"
 #include "absl/strings/str_cat.h"
-#include "forks.h"
-#include "image_files.h"
+#include "files/image_files.h"
 #include "process_memory.h"
-#include "signal_handler.h"
+#include "signals/forks.h"
+#include "signals/signal_handler.h"
 #include "stack_bounds.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/platform/linux/descriptor.h"

@@ -23,8 +23,8 @@
 #include <utility>
 #include <vector>
 
-#include "image_files.h"
-#include "loader_mutex.h"
+#include "files/image_files.h"
+#include "signals/loader_mutex.h"
 #include "strobe/base/page.h"
 #include "strobe/platform/linux/linux_platform.h"
 

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "small_file.h"
+#include "files/small_file.h"
 
 namespace strobe::internal {
 

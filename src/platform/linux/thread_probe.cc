@@ -19,12 +19,12 @@
 #include <string_view>
 #include <utility>
 
-#include "forks.h"
 #include "process_memory.h"
+#include "signals/forks.h"
+#include "signals/thread_files.h"
 #include "strobe/platform/linux/descriptor.h"
 #include "strobe/platform/linux/linux_platform.h"
 #include "strobe/platform/linux/linux_thread_probe.h"
-#include "thread_files.h"
 
 namespace strobe::internal {
 namespace {

@@ -1,15 +1,16 @@
-// A worker with the default parts, and what a Profiler looks for: see runtime/worker_link.h.
+// A worker with the default parts, and what a Profiler looks for: see
+// runtime/control/worker_link.h.
 #include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/default_traits.h"
-#include "strobe/runtime/worker_link.h"
-#include "strobe/worker/local_worker.h"
+#include "strobe/runtime/control/worker_link.h"
+#include "strobe/worker/program/local_worker.h"
+#include "strobe/worker/program/worker_core.h"
 #include "strobe/worker/run_worker.h"
-#include "strobe/worker/serve_program.h"
-#include "strobe/worker/shared_area.h"
-#include "strobe/worker/worker_core.h"
+#include "strobe/worker/serve/serve_program.h"
+#include "strobe/worker/shared/shared_area.h"
 
 namespace strobe {
 namespace internal {

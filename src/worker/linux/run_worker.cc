@@ -10,10 +10,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "strobe/base/keep_for_ever.h"
 #include "strobe/core/options.h"
-#include "strobe/runtime/slot_arena.h"
-#include "strobe/worker/local_worker.h"
-#include "strobe/worker/serve_program.h"
+#include "strobe/runtime/channels/slot_arena.h"
+#include "strobe/worker/program/local_worker.h"
+#include "strobe/worker/serve/serve_program.h"
 
 namespace strobe::internal {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "strobe/base/memory_guard.h"
-#include "strobe/core/known_variables.h"
-#include "strobe/worker/worker_core.h"
+#include "strobe/core/settings/known_variables.h"
+#include "strobe/worker/program/worker_core.h"
 
 namespace strobe {
 namespace internal {

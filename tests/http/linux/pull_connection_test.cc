@@ -1,4 +1,4 @@
-#include "../../../src/http/linux/pull_connection.h"
+#include "../../../src/http/pull/linux/pull_connection.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "../../../src/http/linux/pull_listener.h"
+#include "../../../src/http/pull/linux/pull_listener.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>

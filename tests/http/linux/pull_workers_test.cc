@@ -1,4 +1,4 @@
-#include "../../../src/http/linux/pull_workers.h"
+#include "../../../src/http/pull/linux/pull_workers.h"
 
 #include <atomic>
 #include <string>

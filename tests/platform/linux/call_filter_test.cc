@@ -1,4 +1,4 @@
-#include "../../../src/platform/linux/call_filter.h"
+#include "../../../src/platform/linux/files/call_filter.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,4 +1,4 @@
-#include "../../../src/platform/linux/ending_signals.h"
+#include "../../../src/platform/linux/signals/ending_signals.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

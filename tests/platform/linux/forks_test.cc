@@ -1,4 +1,4 @@
-#include "../../../src/platform/linux/forks.h"
+#include "../../../src/platform/linux/signals/forks.h"
 
 #include <signal.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-#include "../../../src/platform/linux/image_files.h"
+#include "../../../src/platform/linux/files/image_files.h"
 
 #include <fcntl.h>
 #include <link.h>

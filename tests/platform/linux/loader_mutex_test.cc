@@ -1,4 +1,4 @@
-#include "../../../src/platform/linux/loader_mutex.h"
+#include "../../../src/platform/linux/signals/loader_mutex.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "../../../src/platform/linux/forks.h"
+#include "../../../src/platform/linux/signals/forks.h"
 #include "gtest/gtest.h"
 #include "strobe/platform/linux/linux_platform.h"
 

@@ -1,4 +1,4 @@
-#include "../../../src/platform/linux/restarted_waits.h"
+#include "../../../src/platform/linux/signals/restarted_waits.h"
 
 #include <sys/syscall.h>
 

@@ -1,4 +1,4 @@
-#include "../../../src/platform/linux/signal_handler.h"
+#include "../../../src/platform/linux/signals/signal_handler.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>

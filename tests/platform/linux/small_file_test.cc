@@ -1,4 +1,4 @@
-#include "../../../src/platform/linux/small_file.h"
+#include "../../../src/platform/linux/files/small_file.h"
 
 #include <filesystem>
 #include <fstream>

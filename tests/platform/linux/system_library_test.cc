@@ -1,4 +1,4 @@
-#include "../../../src/platform/linux/system_library.h"
+#include "../../../src/platform/linux/files/system_library.h"
 
 #include <unistd.h>
 

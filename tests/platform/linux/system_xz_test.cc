@@ -1,10 +1,10 @@
-#include "../../../src/platform/linux/system_xz.h"
+#include "../../../src/platform/linux/files/system_xz.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
 
-#include "../../../src/platform/linux/system_library.h"
+#include "../../../src/platform/linux/files/system_library.h"
 #include "gtest/gtest.h"
 
 namespace strobe::internal {

@@ -1,4 +1,4 @@
-#include "../../../src/platform/linux/thread_files.h"
+#include "../../../src/platform/linux/signals/thread_files.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

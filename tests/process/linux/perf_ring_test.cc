@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/jit_names.h"
-#include "cli/linux/perf_events.h"
-#include "cli/linux/perf_request.h"
-#include "cli/linux/perf_rings.h"
-#include "cli/off_cpu_times.h"
-#include "cli/zstd.h"
+#include "cli/perf/jit_names.h"
+#include "cli/perf/linux/perf_events.h"
+#include "cli/perf/linux/perf_request.h"
+#include "cli/perf/linux/perf_rings.h"
+#include "cli/perf/off_cpu_times.h"
+#include "cli/readers/zstd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,0 +1,121 @@
+// CaptureHere: the calling thread records a sample of itself, as an allocation hook does. Data
+// plane: callable wherever a signal may arrive, but not from a signal handler that has interrupted
+// CaptureHere itself.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "strobe/arch/registers.h"
+#include "strobe/base/signal_safe.h"
+#include "strobe/base/visibility.h"
+#include "strobe/platform/capture_target.h"
+#include "strobe/provider/sample_provider.h"
+#include "strobe/runtime/capture/capture.h"
+#include "strobe/runtime/channels/sample_channel.h"
+#include "strobe/runtime/channels/slot_arena.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// The calling thread's innermost registration in the arena, or nullptr.
+template <class Traits>
+STROBE_SIGNAL_SAFE SampleChannel<Traits>* OwnSlot(SlotArena<Traits>& arena) {
+  for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
+    if (link->token->arena == arena.number()) return arena.Find(link->token->index);
+  }
+  return nullptr;
+}
+
+// The most walks of one call. If more requests arrive during each walk, the thread's next capture
+// serves the last ones.
+inline constexpr int kMaxServes = 4;
+
+// True if the session that the channel is attached to takes the provider's events.
+template <class Traits>
+STROBE_SIGNAL_SAFE bool TakesEvents(const SampleChannel<Traits>& channel, std::size_t provider) {
+  return (channel.open_events.load(std::memory_order_seq_cst) >> provider & 1) != 0;
+}
+
+// Adds the event's amounts to the channel's requests, and serves them by a walk of the calling
+// thread's own stack. Requests that arrive meanwhile, by the nesting rule, get the same stack.
+// `is_nested` is what the calling thread found in is_capturing when it set it. Returns false, and
+// adds nothing, if no session takes this provider's events from the channel any more.
+template <class Traits>
+STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(SlotArena<Traits>& arena,
+                                                  SampleChannel<Traits>& channel,
+                                                  const EventSample& event,
+                                                  const CaptureTarget& target, bool is_nested) {
+  bool is_added = false;
+  for (int i = 0; i < kMaxServes; ++i) {
+    if (i > 0) is_nested = channel.is_capturing.exchange(true, std::memory_order_seq_cst);
+    const bool is_live = channel.is_active.load(std::memory_order_seq_cst);
+    if (!is_added && TakesEvents(channel, event.provider)) {
+      for (std::size_t k = 0; k < event.amounts.size(); ++k)
+        AddRequest(channel, Traits::Providers::FirstCell(event.provider) + k, event.amounts[k]);
+      is_added = true;
+    }
+    if (is_nested) break;
+    if (is_live) {
+      AddByOwner<std::uint32_t>(channel.counters.captures, 1);
+      StackKeeper* const keeper = i == 0 ? event.keeper : nullptr;
+      ServeSlot<Traits>(arena, channel, target, event.skip, keeper);
+    }
+    channel.is_capturing.store(false, std::memory_order_seq_cst);
+    if (!is_live || !channel.is_requested()) break;
+  }
+  return is_added;
+}
+
+// For a thread that is not registered: takes one of the shared channels, and sets it up for the
+// thread. If all are in use, returns the first, and sets `is_nested`: the thread that uses that one
+// serves the event. nullptr if no session takes the provider's events.
+template <class Traits>
+STROBE_SIGNAL_SAFE SampleChannel<Traits>* SharedChannel(SlotArena<Traits>& arena,
+                                                        std::size_t provider, bool& is_nested) {
+  SampleChannel<Traits>* channel = nullptr;
+  is_nested = true;
+  if (!arena.IsOfThisProcess()) return channel;
+  for (std::uint32_t i = 0; is_nested && i < SlotArena<Traits>::kSharedSlots; ++i) {
+    SampleChannel<Traits>* const shared = arena.Find(i);
+    if (shared == nullptr || !TakesEvents(*shared, provider)) continue;
+    is_nested = shared->is_capturing.exchange(true, std::memory_order_seq_cst);
+    if (channel == nullptr || !is_nested) channel = shared;
+  }
+  if (!is_nested) {
+    // Without its slow span, which would stay in the channel after its end.
+    const SampleContext own = OwnContext();
+    channel->context.SetLabels(own.labels());
+    channel->context.SetTrace(own.trace);
+    // Elsewhere the bounds are left empty, and the walk reads by calls that cannot fault: no system
+    // call tells the bounds.
+    if constexpr (Traits::Platform::kCopiesStacks)
+      channel->stack = Traits::Platform::CurrentThread().stack;
+  }
+  return channel;
+}
+
+// Records the event's amounts with the calling thread's stack at `registers`, which belong to a
+// function that has not returned. Returns false, and counts nothing, if no session takes the
+// events. Signal-safe.
+template <class Traits>
+STROBE_SIGNAL_SAFE bool CaptureHere(SlotArena<Traits>& arena, const EventSample& event,
+                                    const NativeRegisters* registers) {
+  bool is_nested = false;
+  SampleChannel<Traits>* channel = OwnSlot(arena);
+  if (channel == nullptr) {
+    channel = SharedChannel(arena, event.provider, is_nested);
+  } else if (TakesEvents(*channel, event.provider)) {
+    is_nested = channel->is_capturing.exchange(true, std::memory_order_seq_cst);
+  } else {
+    return false;
+  }
+  if (channel == nullptr) return false;
+  // The rest of the token may change with an attachment that begins now.
+  const SlotToken token{.arena = channel->token.arena, .index = channel->token.index};
+  return ServeHere(arena, *channel, event, {.token = token, .registers = registers}, is_nested);
+}
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,35 @@
+// Diagnosis: "why do I see no samples?" in plain words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/options.h"
+#include "strobe/core/stats.h"
+#include "strobe/core/unregistered_threads.h"
+#include "strobe/platform/platform.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// The facts that a diagnosis is made from.
+struct DiagnosisFacts {
+  ProfilerOptions options;
+  Stats stats;
+  absl::Status available;    // of the platform
+  absl::Status last_start;   // of the last Start; OK before the first
+  bool was_started = false;  // ever
+  bool is_running = false;
+  HandlerState handler = HandlerState::kNotInstalled;
+  int signal = 0;
+  UnregisteredThreads unregistered;    // of the threads that live now
+  std::uint64_t threads_given_up = 0;  // of the process, see HandlerCounters
+};
+
+// One finding a line, the most decisive first; the last line says what to do.
+std::string Diagnose(const DiagnosisFacts& facts);
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,210 @@
+// ThreadPoller: samples threads at random instants, and polls them, as the providers ask.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "strobe/base/visibility.h"
+#include "strobe/core/options.h"
+#include "strobe/core/recording_options.h"
+#include "strobe/platform/platform.h"
+#include "strobe/provider/provider_list.h"
+#include "strobe/runtime/code/loaded_code.h"
+#include "strobe/runtime/drain/collector_counters.h"
+#include "strobe/runtime/drain/slot_accounts.h"
+#include "strobe/runtime/drain/slot_drain.h"
+#include "strobe/runtime/polls/instant_rounds.h"
+#include "strobe/runtime/polls/poll_rounds.h"
+#include "strobe/runtime/polls/polled_stacks.h"
+#include "strobe/runtime/threads/slot_thread.h"
+#include "strobe/runtime/threads/thread_probes.h"
+#include "strobe/runtime/threads/thread_registry.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// Of one session. Used by the collector.
+template <class Traits>
+class ThreadPoller {
+ public:
+  using Slot = RegisteredThread<Traits>;
+  using Platform = typename Traits::Platform;
+
+  // All arguments but the options must outlive this object.
+  ThreadPoller(const SamplingOptions& options, ThreadRegistry<Traits>& registry,
+               LoadedCode<Traits>& code, CollectorCounters& counters,
+               SlotAccounts<Traits>& accounts, SlotDrain<Traits>& drain)
+      : registry_(registry),
+        code_(code),
+        counters_(counters),
+        accounts_(accounts),
+        drain_(drain),
+        rounds_(MakeRounds(*options.max_overhead, std::make_index_sequence<Providers::kCount>())) {
+    for (std::size_t i = 0; i < Providers::kCount; ++i) periods_ns_[i] = accounts.period_ns(i);
+  }
+
+  // Runs the instants and poll rounds that are due. `since_wake` began when the calling thread
+  // woke. Returns when the next one is due, or INT64_MAX if none is planned; then each wake-up of
+  // the collector has to call this.
+  std::int64_t Poll(const typename Platform::Instant& since_wake, std::int64_t now_ns) {
+    std::int64_t next_ns = INT64_MAX;
+    accounts_.providers().ForEachEnabled([&](auto& provider, auto index) {
+      using Provider = std::remove_reference_t<decltype(provider)>;
+      auto& rounds = std::get<index>(rounds_);
+      if constexpr (InstantProvider<Provider>) {
+        next_ns = std::min(next_ns, rounds.Run(provider, since_wake, now_ns));
+      } else if constexpr (PolledProvider<Provider>) {
+        if (rounds.IsDue(now_ns)) PollAll(provider, index, since_wake);
+        if (rounds.IsOpen(now_ns) && !rounds.Plan(now_ns, provider.poll_period_ns(), random_)) {
+          counters_.polls_put_off.fetch_add(1, std::memory_order_relaxed);
+        }
+        next_ns = std::min(next_ns, rounds.due_ns());
+      }
+    });
+    return next_ns;
+  }
+
+  // The recording in that place asks a provider, by its number in the list, for a sampling period;
+  // 0 for none. Each rated provider has its own period, or the shortest that is asked for.
+  // If memory runs out, it keeps the one before until the next call. Call Poll soon.
+  void AskForPeriod(std::size_t place, std::size_t provider, std::int64_t period_ns) {
+    asked_[place] = {.provider = provider, .period_ns = period_ns};
+    accounts_.providers().ForEachEnabled([&](auto& rated, auto index) {
+      if constexpr (RatedProvider<std::remove_reference_t<decltype(rated)>>) {
+        std::int64_t shortest_ns = accounts_.period_ns(index);
+        for (const AskedPeriod& asked : asked_) {
+          if (asked.provider == index && asked.period_ns > 0)
+            shortest_ns = std::min(shortest_ns, asked.period_ns);
+        }
+        if (shortest_ns == periods_ns_[index]) return;
+        if (counters_.HasMemoryFor([&] { SetPeriod(rated, index, shortest_ns); }))
+          periods_ns_[index] = shortest_ns;
+      }
+    });
+  }
+
+  // Forgets what is known of a slot whose registration has ended, or that is attached anew.
+  void Forget(const Slot& slot) {
+    probes_.Forget(slot);
+    stacks_.Forget(slot);
+    std::apply([&](auto&... rounds) { (ForgetIn(rounds, slot), ...); }, rounds_);
+  }
+
+ private:
+  using Providers = typename Traits::Providers;
+
+  struct AskedPeriod {
+    std::size_t provider = 0;
+    std::int64_t period_ns = 0;
+  };
+  struct NoRounds {};
+  template <std::size_t kIndex>
+  using RoundsOf =
+      std::conditional_t<InstantProvider<typename Providers::template At<kIndex>>,
+                         InstantRounds<Traits, kIndex>,
+                         std::conditional_t<PolledProvider<typename Providers::template At<kIndex>>,
+                                            PollRounds<Platform>, NoRounds>>;
+  template <class Indices>
+  struct AllRounds;
+  template <std::size_t... kIndices>
+  struct AllRounds<std::index_sequence<kIndices...>> {
+    using Type = std::tuple<RoundsOf<kIndices>...>;
+  };
+
+  template <std::size_t kIndex>
+  RoundsOf<kIndex> MakeRoundsOf(double max_overhead) {
+    if constexpr (InstantProvider<typename Providers::template At<kIndex>>) {
+      return {registry_, counters_, accounts_, probes_, clock_, max_overhead};
+    } else {
+      return {};
+    }
+  }
+  template <std::size_t... kIndices>
+  auto MakeRounds(double max_overhead, std::index_sequence<kIndices...> /*indices*/) {
+    return std::tuple<RoundsOf<kIndices>...>(MakeRoundsOf<kIndices>(max_overhead)...);
+  }
+
+  template <class Rounds>
+  static void ForgetIn(Rounds& rounds, const Slot& slot) {
+    if constexpr (requires { rounds.Forget(slot); }) {
+      rounds.Forget(slot);
+    } else if constexpr (requires { rounds.Forget(slot.index()); }) {
+      rounds.Forget(slot.index());
+    }
+  }
+
+  template <class Provider, class Index>
+  void SetPeriod(Provider& provider, Index index, std::int64_t period_ns) {
+    registry_.CopyLive(slots_);  // this may throw, so it comes first
+    provider.SetPeriod(period_ns);
+    for (Slot* slot : slots_) {
+      const std::lock_guard lock(registry_.ControlMutex(*slot));
+      if (!slot->is_attached) continue;
+      SlotThread<Traits> thread(*slot, index, accounts_.signal());
+      provider.Retime(thread, std::get<index>(slot->states), random_);
+    }
+    auto& rounds = std::get<index>(rounds_);
+    if constexpr (InstantProvider<Provider>) {
+      rounds.SetPeriod(period_ns);
+    } else if constexpr (PolledProvider<Provider>) {
+      static_cast<void>(rounds.Plan(clock_.MonotonicNs(), period_ns, random_));
+    }
+  }
+
+  template <class Provider, class Index>
+  void PollAll(Provider& provider, Index index, const typename Platform::Instant& since_wake) {
+    // Walks from outside go by the modules as they are now.
+    if constexpr (ObservesWaits<Platform>) code_.RefreshIfChanged(drain_.intake());
+    const auto list = [&](std::vector<Slot*>& slots) { registry_.CopyLive(slots); };
+    std::get<index>(rounds_).RunAll(slots_, list, [&](Slot& slot, std::int64_t known_cpu_ns) {
+      PollThread(slot, provider, index, known_cpu_ns, since_wake);
+    });
+    if (stacks_.TakeBuilt() || drain_.has_deferred()) code_.Publish();
+  }
+
+  template <class Provider, class Index>
+  void PollThread(Slot& slot, Provider& provider, Index index, std::int64_t known_cpu_ns,
+                  const typename Platform::Instant& since_wake) {
+    std::unique_lock lock(registry_.ControlMutex(slot));
+    if (!slot.is_attached) return;
+    SlotThread<Traits> thread(slot, index, accounts_.signal(), &probes_.Of(slot));
+    const std::int64_t weight =
+        provider.Poll(thread, std::get<index>(slot.states), clock_.MonotonicNs());
+    // The time of a thread that blocks the signal is not divided: its waits alone say little.
+    if (weight == 0 || slot.blocks_signal.load(std::memory_order_relaxed)) return;
+    const std::int64_t cpu_ns = stacks_.Add({.slot = slot,
+                                             .lock = lock,
+                                             .thread = thread,
+                                             .provider = index,
+                                             .weight = weight,
+                                             .since_wake = since_wake},
+                                            known_cpu_ns);
+    if (cpu_ns != known_cpu_ns)
+      std::get<index>(rounds_).Note(slot.index(), slot.attach_cpu_ns, cpu_ns);
+  }
+
+  ThreadRegistry<Traits>& registry_;
+  LoadedCode<Traits>& code_;
+  CollectorCounters& counters_;
+  SlotAccounts<Traits>& accounts_;
+  SlotDrain<Traits>& drain_;
+  typename Traits::Clock clock_;
+  RandomSource random_{static_cast<std::uint64_t>(clock_.MonotonicNs())};
+  std::vector<Slot*> slots_;                                  // scratch
+  std::array<AskedPeriod, kMaxRecordings> asked_;             // by the recordings' places
+  std::array<std::int64_t, Providers::kCount> periods_ns_{};  // now
+  ThreadProbes<Traits> probes_;
+  PolledStacks<Traits> stacks_{registry_, code_, counters_, drain_, probes_};
+  typename AllRounds<std::make_index_sequence<Providers::kCount>>::Type rounds_;
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

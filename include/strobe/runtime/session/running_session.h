@@ -1,0 +1,203 @@
+// RunningSession: a session from Start to Stop, with its two threads: the collector and the
+// exporter.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "strobe/aggregate/aggregated_period.h"
+#include "strobe/base/memory_guard.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/options.h"
+#include "strobe/core/profile.h"
+#include "strobe/core/recording_options.h"
+#include "strobe/export/parts.h"
+#include "strobe/runtime/code/loaded_code.h"
+#include "strobe/runtime/drain/recording_columns.h"
+#include "strobe/runtime/session/collector.h"
+#include "strobe/runtime/session/delivery_check.h"
+#include "strobe/runtime/session/export_worker.h"
+#include "strobe/runtime/session/profile_maker.h"
+#include "strobe/runtime/session/recording_calls.h"
+#include "strobe/runtime/session/session.h"
+#include "strobe/runtime/threads/thread_registry.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// How long a session's end waits for the last export.
+inline std::chrono::milliseconds StopTimeout(const ExporterOptions& options) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(*options.stop_timeout_s * 1e3));
+}
+
+// Begin, Flush and End are called one at a time; Record from any thread, at any time.
+template <class Traits>
+class RunningSession {
+ public:
+  using Deadline = Monitor::Deadline;
+  using Worker = ExportWorker<Traits>;
+
+  // All arguments except `options` and `parts` must outlive this object.
+  RunningSession(const ProfilerOptions& options, const Parts<Traits>& parts,
+                 ThreadRegistry<Traits>& registry, LoadedCode<Traits>& code,
+                 CollectorCounters& counters, SignalInUse& signal, ProfileMaker<Traits>& maker)
+      : registry_(registry),
+        counters_(counters),
+        maker_(maker),
+        stop_timeout_(StopTimeout(options.exporter)),
+        session_(options, registry, code, counters, signal.number.load(std::memory_order_relaxed),
+                 parts.providers),
+        worker_(std::make_shared<Worker>(options, parts)),
+        collector_(options, session_, counters, MakeCallbacks(signal)) {}
+
+  [[nodiscard]] Session<Traits>& session() { return session_; }
+  // Outlives the session if an exporter hangs.
+  [[nodiscard]] const std::shared_ptr<Worker>& worker() const { return worker_; }
+
+  // Begins to sample a thread that has registered. Its account begins at `since`, or now.
+  void Attach(RegisteredThread<Traits>& thread,
+              const typename SlotAccounts<Traits>::Clocks& since = {}) {
+    session_.Attach(thread, since);
+    collector_.ExpectMore();
+  }
+
+  // Ends the sampling of a thread whose registration ends.
+  void Detach(RegisteredThread<Traits>& thread) { session_.Detach(thread); }
+
+  // Begins both threads, or none. session().Begin() attaches the program's threads.
+  absl::Status Begin() {
+    if (!session_.has_provider()) {
+      return absl::InvalidArgumentError(
+          "sampling.cpu_frequency_hz and sampling.wall_frequency_hz: no provider is enabled");
+    }
+    if (absl::Status status = worker_->Check(); !status.ok()) return status;
+    maker_.Begin();
+    if (!worker_->Begin())
+      return absl::ResourceExhaustedError("the system refuses another thread for the exporter");
+    // From here on nothing may throw, because the exporter's thread runs.
+    registry_.BeginCollecting();
+    if (collector_.Begin()) return absl::OkStatus();
+    session_.FinishAll();
+    static_cast<void>(worker_->End(ExportDeadline()));
+    return absl::ResourceExhaustedError("the system refuses another thread for the collector");
+  }
+
+  // Exports what has been sampled, and ends all recordings. Throws nothing: what finds no memory is
+  // dropped, and counted.
+  absl::Status End() {
+    session_.End();
+    collector_.End();
+    const std::uint64_t failures = counters_.out_of_memory.load(std::memory_order_relaxed);
+    session_.FinishAll();
+    const bool is_whole = counters_.out_of_memory.load(std::memory_order_relaxed) == failures;
+    absl::Status status = SubmitPeriod();
+    if (!status.ok()) session_.CountPeriodDropped();
+    collector_.EndRecordings(is_whole);
+    status.Update(worker_->End(ExportDeadline()));
+    return status;
+  }
+
+  absl::Status Flush() {
+    const Deadline deadline = ExportDeadline();
+    const std::uint64_t failures = counters_.out_of_memory.load(std::memory_order_relaxed);
+    absl::Status status;
+    while (true) {
+      // Periods that failed before go first. The collector may also end a period by itself just
+      // now.
+      if (!worker_->IsIdle()) {
+        worker_->Retry();
+        status = worker_->Wait(deadline);
+        if (!status.ok() && !worker_->HasRoom()) return status;
+      }
+      if (collector_.EndPeriod(deadline)) {
+        status.Update(worker_->Wait(deadline));
+        return status;
+      }
+      if (counters_.out_of_memory.load(std::memory_order_relaxed) != failures) return OutOfMemory();
+      if (std::chrono::steady_clock::now() >= deadline) {
+        return MakeStatus(absl::StatusCode::kDeadlineExceeded,
+                          "the collector has not answered in time");
+      }
+    }
+  }
+
+  // Waits for as long as the recording lasts. `options` must be valid.
+  absl::StatusOr<Profile> Record(const RecordingOptions& options) {
+    absl::StatusOr<RecordingColumns> columns =
+        SelectColumns(session_.columns(), Traits::Providers::AllValueTypes(), options.value_types);
+    if (!columns.ok()) return columns.status();
+    const std::size_t provider = columns->front().provider;
+    if (options.frequency_hz > 0 && !Traits::Providers::IsRated(provider)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("frequency_hz: the samples of ",
+                       std::string(Traits::Providers::AllValueTypes()[columns->front().index].type),
+                       " have no rate"));
+    }
+    const auto call = std::make_shared<RecordingCall>();
+    call->period_ns = session_.period_ns(provider);
+    if (options.frequency_hz * static_cast<double>(call->period_ns) > 1e9)
+      call->period_ns = static_cast<std::int64_t>(1e9 / options.frequency_hz);
+    call->columns = *std::move(columns);
+    call->duration_ns = std::chrono::nanoseconds(options.duration).count();
+    call->cancelled = options.cancelled;
+    collector_.Record(call);
+    if (!call->status.ok()) return call->status;
+    FillProfile(std::move(call->samples), call->profile);
+    return std::move(call->profile);
+  }
+
+ private:
+  typename Collector<Traits>::Callbacks MakeCallbacks(SignalInUse& signal) {
+    using Check = DeliveryCheck<Traits, Session<Traits>>;
+    return {
+        .end_period = [this] { return EndPeriod(); },
+        .check_handler =
+            [check = Check(session_, registry_, counters_, signal)]() mutable { check.Run(); },
+        .begin_recording = [this](
+                               RecordingCall& call,
+                               bool is_whole) { maker_.BeginRecording(session_, call, is_whole); },
+        .end_recording = [this](RecordingCall& call,
+                                bool is_whole) { maker_.EndRecording(session_, call, is_whole); }};
+  }
+
+  // On the collector's thread.
+  bool EndPeriod() {
+    if (!worker_->HasRoom()) {
+      worker_->Retry();
+    } else if (SubmitPeriod().ok()) {
+      return true;
+    }
+    counters_.periods_extended.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+
+  // If memory runs out, the period continues.
+  absl::Status SubmitPeriod() {
+    std::unique_ptr<ExportJob> job = maker_.TakePeriod(session_);
+    if (job == nullptr) return OutOfMemory();
+    worker_->Submit(std::move(job));
+    return absl::OkStatus();
+  }
+
+  [[nodiscard]] Deadline ExportDeadline() const {
+    return std::chrono::steady_clock::now() + stop_timeout_;
+  }
+
+  ThreadRegistry<Traits>& registry_;
+  CollectorCounters& counters_;
+  ProfileMaker<Traits>& maker_;
+  const std::chrono::milliseconds stop_timeout_;
+  Session<Traits> session_;
+  const std::shared_ptr<Worker> worker_;
+  Collector<Traits> collector_;
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

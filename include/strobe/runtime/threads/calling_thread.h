@@ -1,0 +1,129 @@
+// The calling thread's registration with a profiler: how it begins, and how it ends.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "strobe/base/memory_guard.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/options.h"
+#include "strobe/core/registration.h"
+#include "strobe/core/thread_info.h"
+#include "strobe/platform/capture_target.h"
+#include "strobe/runtime/threads/registered_thread.h"
+#include "strobe/runtime/threads/signal_mask.h"
+#include "strobe/runtime/threads/thread_registry.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// True if the calling thread has a registration with this registry, which must be open.
+template <class Traits>
+bool IsCallingThreadRegistered(const ThreadRegistry<Traits>& registry) {
+  SlotArena<Traits>& arena = *registry.arena();
+  for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
+    // The arena's number is not enough: the link may belong to a registration that a fork has left
+    // to the parent.
+    if (link->token->arena != arena.number()) continue;
+    const auto* const channel = arena.Find(link->token->index);
+    if (channel != nullptr && &channel->token == link->token) return true;
+  }
+  return false;
+}
+
+// What the options ask for the threads that register.
+struct ThreadNeeds {
+  bool may_unblock = false;  // the signal
+  // A thread with less stack has an alternate one for the handler.
+  std::int64_t least_stack_bytes = 0;
+
+  static ThreadNeeds Of(const ProfilerOptions& options) {
+    return {.may_unblock = *options.sampling.unblock_signal,
+            .least_stack_bytes = *options.threads.least_stack_bytes};
+  }
+};
+
+// Of the calling thread. The kernel's frame of a signal takes up to 11 KiB, and the handler about
+// as much: on a small stack there may be no room for them.
+template <class Platform, class Slot>
+void HoldSignalStack(Slot& slot, const StackBounds& stack, std::int64_t least_bytes) {
+  if constexpr (requires { Platform::HoldSignalStack(); }) {
+    slot.holds_signal_stack = !stack.empty() && !stack.grows &&
+                              stack.high - stack.low < static_cast<Address>(least_bytes) &&
+                              Platform::HoldSignalStack();
+  }
+}
+template <class Platform, class Slot>
+void ReleaseSignalStack(Slot& slot) {
+  if constexpr (requires { Platform::ReleaseSignalStack(); }) {
+    if (slot.holds_signal_stack) Platform::ReleaseSignalStack();
+    slot.holds_signal_stack = false;
+  }
+}
+
+// Returns a live slot, to which signals for the calling thread find their way from now on. Sees to
+// what the thread needs for that. AlreadyExists if the thread is registered; ResourceExhausted at a
+// limit. std::bad_alloc leaves all as it was.
+template <class Traits>
+absl::StatusOr<RegisteredThread<Traits>*> RegisterCallingThread(ThreadRegistry<Traits>& registry,
+                                                                std::string_view name,
+                                                                const SignalInUse& signal,
+                                                                const ThreadNeeds& needs) {
+  using Platform = typename Traits::Platform;
+  using Slot = RegisteredThread<Traits>;
+  if (absl::Status status = registry.Open(); !status.ok()) return status;
+  if (IsCallingThreadRegistered(registry))
+    return absl::AlreadyExistsError("this thread is registered with this profiler already");
+  absl::StatusOr<Slot*> slot =
+      registry.Register(Platform::CurrentThread(), SanitizedThreadName(name), [&](Slot& own) {
+        own.context->CopyFrom(own_context);
+        CheckMask<Platform>(own, signal, needs.may_unblock);
+      });
+  if (!slot.ok()) return slot;
+  HoldSignalStack<Platform>(**slot, Platform::CurrentThread().stack, needs.least_stack_bytes);
+  // A signal may come between any two of these stores: the list is valid after each of them.
+  (*slot)->next = ThreadLinks();
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  ThreadLinks() = *slot;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return slot;
+}
+
+// False, with a line the first time, if the registration that ends is another thread's. That thread
+// stays registered: only it may take its slot out of its list.
+template <class Platform>
+bool MayEndRegistration(std::uint64_t thread_id) {
+  if (thread_id == Platform::CurrentThreadId()) return true;
+  static constinit std::atomic<bool> is_said{false};
+  if (!is_said.exchange(true, std::memory_order_relaxed)) {
+    static_cast<void>(HasMemoryFor([] {
+      Platform::WriteLine(
+          "strobe: a Registration ended on another thread than it began on; the thread that it "
+          "began on stays registered");
+    }));
+  }
+  return false;
+}
+
+// Ends a registration of the calling thread, whose slot has been detached. Returns true if the slot
+// was the last live one and the registry's owner is gone.
+template <class Traits>
+bool UnregisterCallingThread(ThreadRegistry<Traits>& registry, RegisteredThread<Traits>* slot) {
+  using Platform = typename Traits::Platform;
+  // Captures run on this thread, so none is under way. If the thread's cancellation ended a
+  // capture, the flag is still set.
+  if constexpr (!Platform::kCopiesStacks)
+    slot->channel->is_capturing.store(false, std::memory_order_relaxed);
+  RestoreMask<Platform>(*slot);
+  ThreadLink** link = &ThreadLinks();
+  while (*link != slot) link = &(*link)->next;
+  *link = slot->next;
+  ReleaseSignalStack<Platform>(*slot);
+  return registry.Unregister(slot);
+}
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,44 @@
+// A recording on demand, between a program and its worker: the call, and the profile. Each has a
+// connection of its own, so that the others go on meanwhile.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/profile.h"
+#include "strobe/core/recording_options.h"
+#include "strobe/core/value_type.h"
+#include "strobe/worker/shared/handshake.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// The text of a message of kind kRecord, and back. `cancelled` is not in it. InvalidArgument if a
+// field is missing or out of its range.
+std::string JoinRecording(const RecordingOptions& options);
+absl::StatusOr<RecordingOptions> SplitRecording(std::string_view text);
+
+// A profile of more bytes is not sent: ResourceExhausted.
+inline constexpr std::size_t kMaxProfileBytes = std::size_t{256} << 20;
+
+// In the worker: the answer, kRecorded. A profile's bytes are in sealed memory, whose descriptor
+// goes with it.
+absl::Status SendProfile(const WorkerSocket& socket, const absl::StatusOr<Profile>& profile);
+
+// A connection: its end here, and the one for the other process.
+struct SocketPair {
+  WorkerSocket own;
+  WorkerSocket other;
+};
+absl::StatusOr<SocketPair> MakeSocketPair();
+
+// In the program: waits for that answer. Cancels the recording when options.cancelled becomes true.
+absl::StatusOr<Profile> AwaitProfile(const WorkerSocket& socket, const RecordingOptions& options,
+                                     std::span<const ValueType> known);
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,89 @@
+// The subcommands: each makes a text of profiles.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "profile/costs.h"
+#include "profile/filter.h"
+#include "profile/function_lines.h"
+#include "profile/loaded_profile.h"
+#include "strobe/symbolize/symbol_search.h"
+#include "ui/text.h"
+
+namespace strobe::internal {
+
+// What the arguments say.
+struct Request {
+  std::vector<std::string> files;
+  std::size_t max_memory_mib = 0;  // of a file; 0: the default
+  Filter filter;
+  std::string type;  // the value type's name; the profile's default if empty
+  std::string pattern;
+  std::string output;  // a file's path; standard output if empty
+  std::string format;  // of the output; by the end of `output` if empty
+  std::string base;    // a profile to compare with
+  std::string shell;
+  std::vector<std::string> source_directories;
+  std::vector<std::string> debug_directories;
+  std::size_t rows = 20;  // 0 prints all
+  double min_percent = 1;
+  bool by_total = false;
+  bool full_names = false;
+  bool json = false;
+};
+
+// A profile after its filter, and what commands print of it.
+struct Subject {
+  LoadedProfile loaded;
+  FunctionLines lines;
+  std::size_t column = 0;
+  std::int64_t sum = 0;  // of the column
+  double samples = 0;    // see SamplesBehind
+
+  [[nodiscard]] const Profile& profile() const { return loaded.profile; }
+  [[nodiscard]] ValueType type() const { return loaded.profile.value_types[column]; }
+};
+// InvalidArgument if the profile has no such value type, or a pattern does not read as one.
+absl::StatusOr<Subject> MakeSubject(LoadedProfile loaded, const Request& request);
+
+// "strobe.pb.gz: pprof, cpu, 12.3 s in 1230 samples".
+std::string Heading(const Subject& subject, const Paper& paper);
+
+using Text = absl::StatusOr<std::string>;
+Text TopCommand(const Subject& subject, const Request& request, const Paper& paper);
+Text TreeCommand(const Subject& subject, const Request& request, const Paper& paper);
+Text PeekCommand(const Subject& subject, const Request& request, const Paper& paper);
+Text ListCommand(const Subject& subject, const Request& request, const Paper& paper);
+Text InfoCommand(const Subject& subject, const Request& request, const Paper& paper);
+Text DiffCommand(const Subject& base, const Subject& subject, const Request& request,
+                 const Paper& paper);
+
+// The bytes of a profile in a format of `kFormats`.
+struct Format {
+  const char* name;
+  const char* suffix;
+};
+std::span<const Format> Formats();
+Text EncodeAs(const std::string& format, const LoadedProfile& loaded, const Request& request);
+// By request.format, or by the end of request.output.
+absl::StatusOr<std::string> FormatOf(const Request& request);
+// Without the stacks and frames that a filter has left no samples of.
+Text EncodeWhatIsLeft(const std::string& format, const LoadedProfile& loaded,
+                      const Request& request);
+Text ComparisonPage(const LoadedProfile& base, const LoadedProfile& loaded);
+
+// Where the files of code are looked for: in `directories`, too.
+SymbolSearch SearchIn(const std::vector<std::string>& directories);
+
+// Names and lines for the profile's addresses, from the files on this machine.
+absl::Status SymbolizeProfile(LoadedProfile& loaded, const SymbolSearch& search);
+// The same without what takes seconds: lines only of files that have them themselves, and nothing
+// from servers. `strobe symbolize` adds the rest.
+absl::Status SymbolizeQuickly(LoadedProfile& loaded);
+
+}  // namespace strobe::internal

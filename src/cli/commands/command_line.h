@@ -1,0 +1,78 @@
+// CommandLine: the arguments of the command, what its subcommands share, and the one that is run.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "command.h"
+#include "ui/exit_status.h"
+#include "ui/terminal.h"
+
+namespace strobe::internal {
+
+class CommandLine {
+ public:
+  CommandLine();
+
+  // Runs what the arguments say. Returns the status to exit with.
+  int Run(std::vector<std::string> arguments);
+
+  // Each adds a subcommand. `run` returns the status to exit with; or the text that is written to
+  // request().output, or to standard output.
+  CLI::App* Add(const char* name, const char* description, std::function<int()> run);
+  CLI::App* AddText(const char* name, const char* description, std::function<Text()> run);
+  // One with the filters of profiles.
+  CLI::App* AddReader(const char* name, const char* description, std::function<Text()> run);
+
+  // Arguments that several subcommands have. `count` is that of the files; 0 is any number.
+  void AddFiles(CLI::App& command, int count);
+  void AddOutput(CLI::App& command);
+  void AddDebugDirectories(CLI::App& command);
+
+  // Reads the file at `path`, and filters it.
+  absl::StatusOr<Subject> LoadSubject(const std::string& path);
+  // The filtered sum of all files.
+  absl::StatusOr<Subject> LoadAll();
+
+  [[nodiscard]] Request& request() { return request_; }
+  // What stands behind the first "--" of `strobe record`, if there is one.
+  [[nodiscard]] const std::optional<std::vector<std::string>>& behind_mark() const {
+    return behind_mark_;
+  }
+  [[nodiscard]] const Terminal& terminal() const { return terminal_; }
+  [[nodiscard]] const Paper& paper() const { return paper_; }
+  [[nodiscard]] const CLI::App& app() const { return app_; }
+
+ private:
+  [[nodiscard]] std::string MeantBy(const std::string& word) const;
+  absl::StatusOr<LoadedProfile> Load(const std::string& path);
+  absl::Status Write(const std::string& bytes);
+
+  const Terminal terminal_ = FindTerminal();
+  const Paper paper_{terminal_};
+  Request request_;
+  std::optional<std::vector<std::string>> behind_mark_;
+  CLI::App app_{"Looks at profiles, and writes them in other formats."};
+  std::vector<std::pair<CLI::App*, std::function<int()>>> commands_;
+};
+
+// The subcommands, one function a file.
+void AddTables(CommandLine& line);      // top, tree, peek, list, info, diff
+void AddConverters(CommandLine& line);  // convert, merge, html
+void AddSymbolize(CommandLine& line);
+void AddScript(CommandLine& line);
+void AddRecord(CommandLine& line);
+void AddWorker(CommandLine& line);  // nothing where there are no workers
+void AddCompletion(CommandLine& line);
+
+// Writes one line to standard error.
+void SayError(const std::string& what);
+
+}  // namespace strobe::internal

@@ -1,7 +1,0 @@
-#include <malloc.h>
-
-#include "../memory_limit.h"
-
-std::size_t strobe::internal::HeapBlockBytes(void* block) noexcept {
-  return malloc_usable_size(block);
-}

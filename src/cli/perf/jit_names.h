@@ -1,0 +1,63 @@
+// JitNames: functions that processes have generated, as /tmp/perf-PID.map lists them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "profile/loaded_profile.h"
+#include "strobe/base/address.h"
+
+namespace strobe::internal {
+
+// The functions of one such text, which grows: lines of "START SIZE NAME", with hexadecimal numbers
+// (the Linux kernel's tools/perf/Documentation/jit-interface.txt). Lines of another form are
+// skipped. Where ranges overlap, the later line counts: compilers use addresses again.
+class JitFunctions {
+ public:
+  static constexpr std::size_t kMaxFunctions = std::size_t{1} << 20;
+  static constexpr std::size_t kMaxNameBytes = 4096;
+
+  // Takes over further lines.
+  void Add(std::string_view lines);
+  // The function that holds `address`; empty if there is none. Valid until the next Add.
+  [[nodiscard]] std::string_view Find(Address address) const;
+
+ private:
+  struct Function {
+    Address limit;
+    std::string name;
+  };
+
+  void Put(Address start, Address limit, std::string_view name);
+
+  std::map<Address, Function> functions_;  // by start; no two overlap
+};
+
+class JitNames {
+ public:
+  static constexpr std::size_t kMaxProcesses = 1024;
+  static constexpr std::size_t kMaxReadBytes = std::size_t{16} << 20;  // at a time
+
+  // The function of a process at `address`; empty if no list has it. Reads what the process's list
+  // has gained since. A list counts only if this user or root has written it. Valid until the next
+  // call.
+  std::string_view Find(std::uint32_t process, Address address);
+  // Names the frames of a profile of `process` that are in no module.
+  void Name(LoadedProfile& loaded, std::uint32_t process);
+
+ private:
+  struct List {
+    JitFunctions functions;
+    std::uint64_t read_bytes = 0;
+  };
+
+  static bool ReadMore(std::uint32_t process, List& list);
+
+  absl::flat_hash_map<std::uint32_t, List> lists_;
+};
+
+}  // namespace strobe::internal

@@ -1,0 +1,111 @@
+// PerfEvents: events of threads of this machine, and the rings that the kernel writes them to.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "perf/perf_account.h"
+#include "perf/perf_header.h"
+#include "perf_request.h"
+#include "perf_rings.h"
+#include "strobe/base/visibility.h"
+#include "strobe/platform/linux/descriptor.h"
+
+struct perf_event_attr;
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+struct PerfEventOptions {
+  std::vector<PerfRequest> requests;
+  double hz = 99;
+  std::uint64_t count = 1;
+  std::size_t stack_bytes = 8192;
+  std::size_t ring_bytes = std::size_t{4} << 20;  // of one CPU
+};
+
+// An event of a thread counts on one CPU, and is inherited by what the thread starts: so each
+// thread has one descriptor for each event and CPU, and a thread that starts later needs none. All
+// events of a CPU share its ring.
+class PerfEvents {
+ public:
+  // All rings together. With many CPUs each is smaller.
+  static constexpr std::size_t kMaxRingBytes = std::size_t{256} << 20;
+  static constexpr std::size_t kMaxDescriptors = std::size_t{1} << 18;
+
+  explicit PerfEvents(PerfEventOptions options);
+
+  // Opens the events of a thread. They begin at once, or at its next exec. NotFound if it has
+  // ended. Other errors say what forbids it; `target` names the thread's process there.
+  enum class Begin : std::uint8_t { kNow, kAtExec };
+  absl::Status Add(std::uint32_t thread, Begin begin, const std::string& target);
+  void Stop();
+  // The time, in the clock of the records.
+  static std::uint64_t Now();
+
+  // Calls `take` for each record that the rings hold.
+  template <class Take>
+  absl::Status Drain(Take take) {
+    for (const auto& ring : rings_) {
+      if (ring == nullptr) continue;
+      if (absl::Status status = ring->Drain(take); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+  // Waits until a ring fills, or one of `others` is ready, or `timeout` is over.
+  void Wait(std::span<pollfd> others, std::chrono::milliseconds timeout);
+  // What each event has counted, and lost.
+  [[nodiscard]] std::vector<PerfAccount::Total> Totals() const;
+
+  // The events, as the account of a recording needs them. Its times are those of CLOCK_MONOTONIC.
+  [[nodiscard]] const PerfHeader& header() const { return header_; }
+  // True if the kernel's part may be seen.
+  [[nodiscard]] bool sees_kernel() const { return sees_kernel_; }
+  [[nodiscard]] std::uint64_t broken_rings() const;
+
+ private:
+  struct Opened {
+    Descriptor descriptor;
+    std::size_t request = 0;
+  };
+
+  // A thread, and what messages call its process.
+  struct Target {
+    std::uint32_t thread = 0;
+    Begin begin{};
+    const std::string& name;
+  };
+
+  [[nodiscard]] perf_event_attr AttributesOf(std::size_t request, Begin begin) const;
+  absl::StatusOr<Descriptor> Open(std::size_t request, int cpu, const Target& target);
+  absl::Status AddOne(std::size_t request, std::size_t cpu, const Target& target);
+  absl::Status MapRing(int descriptor, std::size_t cpu);
+  [[nodiscard]] absl::Status Refused(int error, std::size_t request, const Target& target) const;
+
+  const PerfEventOptions options_;
+  const std::vector<int> cpus_;
+  std::size_t ring_bytes_;
+  PerfHeader header_;
+  std::vector<std::unique_ptr<PerfRing>> rings_;  // one a CPU
+  std::vector<Opened> opened_;
+  std::vector<pollfd>
+      polled_;  // the rings, until their first threads end; then what else is waited for
+  // What this kernel and this user can do.
+  bool sees_kernel_ = true;
+  bool has_build_ids_ = true;
+  bool counts_lost_ = true;
+};
+
+// The CPUs of a list as "0-3,5", in the format of /sys/devices/system/cpu/online.
+std::vector<int> ParseCpus(std::string_view list);
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,139 @@
+#include "perf_recorder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "perf/perf_fields.h"
+#include "strobe/platform/native.h"
+
+namespace strobe::internal {
+namespace {
+
+// How often the threads of a process are listed until no new one is found.
+constexpr int kMaxRounds = 64;
+
+std::vector<std::uint32_t> ThreadsOf(std::uint32_t process) {
+  std::vector<std::uint32_t> threads;
+  std::error_code error;
+  const std::string path = absl::StrCat("/proc/", process, "/task");
+  for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::uint32_t id = 0;
+    if (absl::SimpleAtoi(entry->path().filename().string(), &id)) threads.push_back(id);
+  }
+  return threads;
+}
+
+// The process that the thread with that id belongs to; 0 if there is none.
+std::uint32_t ProcessOf(std::uint32_t thread) {
+  constexpr std::string_view kKey = "Tgid:\t";
+  std::ifstream status(absl::StrCat("/proc/", thread, "/status"));
+  std::uint32_t process = 0;
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(kKey) && absl::SimpleAtoi(line.substr(kKey.size()), &process)) break;
+  }
+  return process;
+}
+
+// The thread that a record of type kFork says has started.
+std::uint32_t StartedThread(const PerfRecord& record) {
+  PerfFields fields(record.body);
+  fields.TakeBytes(2 * sizeof(std::uint32_t));  // two processes
+  return fields.Take<std::uint32_t>();
+}
+
+}  // namespace
+
+PerfRecorder::PerfRecorder(PerfEventOptions options, SymbolSearch search)
+    : events_(std::move(options)),
+      account_(events_.header(), NativePlatform::Files(),
+               {.uses_process_roots = true, .search = std::move(search)}, "/proc/kallsyms"),
+      order_([this](const PerfRecord& record, std::uint64_t time) {
+        return account_.Take(record, time);
+      }) {
+  account_.UseRunningKernel();
+  account_.UseGenerated(
+      [this](std::uint32_t process, Address address) { return jit_names_.Find(process, address); });
+}
+
+absl::Status PerfRecorder::Attach(std::uint32_t process) {
+  const std::string name = absl::StrCat("process ", process);
+  const std::uint32_t owner = ProcessOf(process);
+  if (owner != 0 && owner != process)
+    return absl::InvalidArgumentError(absl::StrCat(process, " is a thread of process ", owner));
+  bool has_any = false;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    // Threads that a known one starts inherit its events, and a record says so.
+    if (absl::Status status = events_.Drain([this](const PerfRecord& record) {
+          NoteThread(record);
+          return order_.Add(record, TimeOf(events_.header(), record));
+        });
+        !status.ok())
+      return status;
+    bool has_new = false;
+    for (const std::uint32_t thread : ThreadsOf(process)) {
+      if (!threads_.insert(thread).second) continue;
+      has_new = true;
+      const absl::Status status = events_.Add(thread, PerfEvents::Begin::kNow, name);
+      if (absl::IsNotFound(status)) continue;
+      if (!status.ok()) return status;
+      has_any = true;
+    }
+    if (!has_new) break;
+  }
+  if (!has_any) return absl::NotFoundError(absl::StrCat("there is no process ", process));
+  return account_.Attach(process);
+}
+
+absl::Status PerfRecorder::AttachAtExec(std::uint32_t process) {
+  return events_.Add(process, PerfEvents::Begin::kAtExec, "the command");
+}
+
+void PerfRecorder::NoteThread(const PerfRecord& record) {
+  if (record.type == PerfRecordType::kFork) threads_.insert(StartedThread(record));
+}
+
+absl::Status PerfRecorder::Collect(std::span<pollfd> others, std::chrono::milliseconds timeout) {
+  events_.Wait(others, timeout);
+  return TakeRecords();
+}
+
+absl::Status PerfRecorder::TakeRecords() {
+  if (absl::Status status = events_.Drain([this](const PerfRecord& record) {
+        return order_.Add(record, TimeOf(events_.header(), record));
+      });
+      !status.ok())
+    return status;
+  return order_.EndRound();
+}
+
+absl::StatusOr<LoadedProfile> PerfRecorder::Finish(const absl::Status& status) {
+  events_.Stop();
+  const std::uint64_t end = PerfEvents::Now();
+  absl::Status last = status;
+  if (last.ok()) last = TakeRecords();
+  if (last.ok()) last = order_.Finish();
+  account_.SetTotals(events_.Totals());
+  account_.EndAbsences(end);
+  const PerfCounts counts = account_.counts();
+  absl::StatusOr<LoadedProfile> loaded = account_.Finish();
+  if (!loaded.ok()) return loaded;
+  loaded->format = "perf events";
+  loaded->comments.push_back(
+      absl::StrCat("perf events: ", counts.samples, " samples, ", counts.lost,
+                   " lost, stacks deeper than their copy: ", counts.truncated_stacks,
+                   events_.sees_kernel() ? "" : "; the kernel's part may not be seen"));
+  if (!last.ok())
+    loaded->comments.push_back(absl::StrCat("the recording ended early: ", last.message()));
+  if (events_.broken_rings() > 0)
+    loaded->comments.push_back(absl::StrCat("rings skipped: ", events_.broken_rings()));
+  return loaded;
+}
+
+}  // namespace strobe::internal

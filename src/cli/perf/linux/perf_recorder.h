@@ -1,0 +1,57 @@
+// PerfRecorder: a profile of the perf events of processes, while they run.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "perf/jit_names.h"
+#include "perf/perf_account.h"
+#include "perf/perf_records.h"
+#include "perf_events.h"
+#include "strobe/base/visibility.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// Used by one thread. Records go through the same account as those of a perf.data file.
+class PerfRecorder {
+ public:
+  PerfRecorder(PerfEventOptions options, SymbolSearch search);
+
+  // Records a process that runs already: all threads that it has, and all that it starts.
+  absl::Status Attach(std::uint32_t process);
+  // Records a child process from its next exec on.
+  absl::Status AttachAtExec(std::uint32_t process);
+
+  // Waits until there is something in the rings, or a descriptor of `others` is readable, or
+  // `timeout` is over. Then takes over the records. An error ends the recording; what it has so far
+  // is kept.
+  absl::Status Collect(std::span<pollfd> others, std::chrono::milliseconds timeout);
+  [[nodiscard]] PerfCounts counts() const { return account_.counts(); }
+
+  // Ends the recording. `status` says why, in a comment, unless it is OK.
+  absl::StatusOr<LoadedProfile> Finish(const absl::Status& status);
+
+ private:
+  absl::Status TakeRecords();
+  void NoteThread(const PerfRecord& record);
+
+  PerfEvents events_;
+  JitNames jit_names_;
+  PerfAccount account_;
+  PerfOrder order_;
+  // Threads whose events are there, opened or inherited.
+  absl::flat_hash_set<std::uint32_t> threads_;
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,117 @@
+// PerfAccount: the profile of perf's records, be they of a file or of the kernel's rings.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernel_symbols.h"
+#include "off_cpu_times.h"
+#include "perf_header.h"
+#include "perf_records.h"
+#include "perf_stacks.h"
+#include "perf_threads.h"
+#include "profile/loaded_profile.h"
+#include "profile/profile_builder.h"
+#include "strobe/process/process_table.h"
+
+namespace strobe::internal {
+
+// What there is so far.
+struct PerfCounts {
+  std::uint64_t samples = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t truncated_stacks = 0;  // deeper than their copy
+};
+
+class PerfAccount {
+ public:
+  // `header` and `files` must outlive the account. Events may be added to the header until the
+  // first sample. `kernel_symbols` is the path of a file as /proc/kallsyms; empty for no names.
+  PerfAccount(const PerfHeader& header, const SymbolFiles& files, ProcessTableOptions options,
+              std::string kernel_symbols);
+
+  // Takes over a record of the kernel. Records come in the order of their times; one without a time
+  // has 0. InvalidArgument for a sample that is broken, ResourceExhausted once the profile is too
+  // large; what came before is kept.
+  absl::Status Take(const PerfRecord& record, std::uint64_t time);
+  // Takes over a process of this machine that runs already: its code, its threads and their names.
+  // Errors are those of ProcessTable::Attach.
+  absl::Status Attach(std::uint32_t process);
+  // The names of the running kernel, if they may be read.
+  void UseRunningKernel();
+  void UseGenerated(PerfStacks::FindGenerated find) { stacks_.UseGenerated(std::move(find)); }
+
+  // True once the value types stand: no further event is taken over.
+  [[nodiscard]] bool has_columns() const { return !accounts_.empty(); }
+  [[nodiscard]] PerfCounts counts() const;
+
+  // For each event of the header, samples that no record says are lost, and all that it has
+  // counted. What is neither in samples nor lost is [residual]: the parts of periods at the ends of
+  // threads, and time in the kernel that may not be seen.
+  struct Total {
+    std::uint64_t lost = 0;
+    std::uint64_t amount = 0;
+  };
+  void SetTotals(std::span<const Total> totals);
+  // Threads that are off a CPU now stay so until `time`, in the records' clock.
+  void EndAbsences(std::uint64_t time);
+
+  // To be called once. InvalidArgument if there is no event.
+  absl::StatusOr<LoadedProfile> Finish();
+  // The status of the profile: ResourceExhausted if it has become too large.
+  [[nodiscard]] absl::Status status() const { return builder_.status(); }
+
+ private:
+  // Of an event.
+  struct Account {
+    std::size_t column = 0;  // 0: none but `samples`
+    std::uint64_t samples = 0;
+    std::int64_t amount = 0;
+    // Two records of the same: the kernel's own, and what it said at the end.
+    std::uint64_t lost = 0;
+    std::uint64_t lost_samples = 0;
+    std::optional<std::uint64_t> total{};
+
+    [[nodiscard]] std::uint64_t AllLost() const;
+    // With the mean amount of a sample.
+    [[nodiscard]] std::int64_t LostAmount() const;
+  };
+
+  absl::Status MakeColumns();
+  void TakeMap(const PerfRecord& record);
+  void TakeKernelMap(std::string_view name, Address address);
+  void TakeLost(const PerfRecord& record);
+  void TakeSwitch(const PerfRecord& record, std::uint64_t time);
+  void AddAbsence(const OffCpuTimes::Absence& absence);
+  absl::Status TakeSample(const PerfRecord& record, std::uint64_t time);
+  std::shared_ptr<const KernelSymbols> ReadKernelSymbols();
+  void AddPseudo(PseudoFrame frame, const Account& account, std::int64_t samples,
+                 std::int64_t amount);
+  void AddLost();
+  void AddResiduals();
+
+  const PerfHeader& header_;
+  const std::string kernel_symbols_path_;
+  ProfileBuilder builder_;
+  ProcessTable table_;
+  PerfStacks stacks_{builder_, table_};
+  PerfThreads threads_{builder_, table_};
+  std::shared_ptr<const KernelSymbols> kernel_symbols_;
+  std::vector<Account> accounts_;  // one an event
+  OffCpuTimes off_cpu_;
+  std::size_t off_cpu_event_ = 0;     // the one of which off_cpu_ is, if there is one
+  std::vector<std::int64_t> values_;  // of one row
+  std::int64_t first_ns_ = std::numeric_limits<std::int64_t>::max();
+  std::int64_t last_ns_ = 0;
+};
+
+}  // namespace strobe::internal

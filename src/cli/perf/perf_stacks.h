@@ -1,0 +1,50 @@
+// PerfStacks: the stack of a perf sample, in frames of the profile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perf_frames.h"
+#include "perf_header.h"
+#include "perf_records.h"
+#include "profile/profile_builder.h"
+#include "strobe/base/address.h"
+#include "strobe/core/thread_info.h"
+#include "strobe/process/process_table.h"
+
+namespace strobe::internal {
+
+class PerfStacks {
+ public:
+  // Both outlive this.
+  PerfStacks(ProfileBuilder& builder, ProcessTable& table) : builder_(builder), table_(table) {}
+
+  // The frames of a sample, leaf first, by their numbers; valid until the next call. `misc` is the
+  // record's. Samples with registers and stack are unwound; of others perf's call chain is taken.
+  std::span<const std::uint32_t> Of(const PerfEvent& event, const PerfSample& sample,
+                                    std::uint16_t misc);
+  [[nodiscard]] PerfFrames& frames() { return frames_; }
+  // Names code that a process has generated; empty if it has no name.
+  using FindGenerated = std::function<std::string_view(std::uint32_t process, Address address)>;
+  void UseGenerated(FindGenerated find) { find_generated_ = std::move(find); }
+
+ private:
+  bool Unwind(const PerfEvent& event, const PerfSample& sample);
+  void FindProgram(std::uint32_t process);
+  std::uint32_t UserFrame(std::uint32_t process, Address address, const ProcessModule* module);
+  void AddUserFrames(std::uint32_t process, std::span<const Address> addresses);
+
+  ProfileBuilder& builder_;
+  ProcessTable& table_;
+  PerfFrames frames_{builder_};
+  FindGenerated find_generated_;
+  bool has_program_ = false;
+  std::vector<std::uint32_t> stack_;
+  std::vector<Address> addresses_ = std::vector<Address>(kMaxFramesLimit);
+};
+
+}  // namespace strobe::internal

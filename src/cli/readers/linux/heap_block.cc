@@ -1,0 +1,7 @@
+#include <malloc.h>
+
+#include "readers/memory_limit.h"
+
+std::size_t strobe::internal::HeapBlockBytes(void* block) noexcept {
+  return malloc_usable_size(block);
+}

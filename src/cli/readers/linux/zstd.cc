@@ -1,0 +1,85 @@
+#include "readers/zstd.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "../../../platform/linux/files/system_library.h"
+
+namespace strobe::internal {
+namespace {
+
+// ZSTD_inBuffer and ZSTD_outBuffer of <zstd.h>, whose binary interface has not changed since
+// libzstd 1.0.
+struct InBuffer {
+  const void* bytes;
+  std::size_t size;
+  std::size_t position;
+};
+struct OutBuffer {
+  void* bytes;
+  std::size_t size;
+  std::size_t position;
+};
+
+constexpr const char* kLibrary = "libzstd.so.1";
+constexpr std::size_t kChunkBytes = std::size_t{128} << 10;
+
+using CreateStream = void*();
+using FreeStream = std::size_t(void*);
+using DecompressStream = std::size_t(void*, OutBuffer*, InBuffer*);
+using IsError = unsigned(std::size_t);
+
+struct Functions {
+  CreateStream* create = FindFunction<CreateStream>(kLibrary, "ZSTD_createDStream");
+  FreeStream* free = FindFunction<FreeStream>(kLibrary, "ZSTD_freeDStream");
+  DecompressStream* decompress = FindFunction<DecompressStream>(kLibrary, "ZSTD_decompressStream");
+  IsError* is_error = FindFunction<IsError>(kLibrary, "ZSTD_isError");
+
+  [[nodiscard]] bool are_there() const {
+    return create != nullptr && free != nullptr && decompress != nullptr && is_error != nullptr;
+  }
+};
+
+const Functions& Library() {
+  static const Functions functions;
+  return functions;
+}
+
+}  // namespace
+
+struct ZstdStream::State {
+  State() {
+    if (Library().are_there()) stream = Library().create();
+  }
+  ~State() {
+    if (stream != nullptr) Library().free(stream);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  void* stream = nullptr;
+  std::vector<std::byte> chunk = std::vector<std::byte>(kChunkBytes);
+};
+
+ZstdStream::ZstdStream() = default;
+ZstdStream::~ZstdStream() = default;
+ZstdStream::ZstdStream(ZstdStream&&) noexcept = default;
+ZstdStream& ZstdStream::operator=(ZstdStream&&) noexcept = default;
+
+absl::Status ZstdStream::Inflate(std::span<const std::byte> compressed, const Sink& sink) {
+  if (state_ == nullptr) state_ = std::make_unique<State>();
+  if (state_->stream == nullptr)
+    return absl::UnimplementedError(
+        "the records are compressed by zstd, and this machine has no libzstd.so.1 (libzstd1)");
+  InBuffer in{compressed.data(), compressed.size(), 0};
+  while (true) {
+    OutBuffer out{state_->chunk.data(), state_->chunk.size(), 0};
+    if (Library().is_error(Library().decompress(state_->stream, &out, &in)) != 0)
+      return absl::InvalidArgumentError("the compressed records are damaged");
+    if (absl::Status status = sink(std::span(state_->chunk).first(out.position)); !status.ok())
+      return status;
+    if (in.position == in.size && out.position < out.size) return absl::OkStatus();
+  }
+}
+
+}  // namespace strobe::internal

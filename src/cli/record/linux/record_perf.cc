@@ -1,0 +1,179 @@
+// RecordPerf: processes or a command, recorded until they end.
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "child.h"
+#include "perf/linux/perf_recorder.h"
+#include "record/record.h"
+#include "record_program.h"
+#include "signal_queue.h"
+
+namespace strobe::internal {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// Not a round rate: it does not keep step with what happens a hundred times a second.
+constexpr double kDefaultHz = 99;
+constexpr std::chrono::milliseconds kRound(100);
+constexpr const char* kTracing = "/sys/kernel/tracing";
+
+// Each event of each thread and CPU has a descriptor.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+sigset_t SignalsThatStop() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&signals, number);
+  return signals;
+}
+
+// What a process in a container has mapped is below its own root.
+SymbolSearch SearchOf(const RecordOptions& options) {
+  std::vector<std::string> directories = options.debug_directories;
+  for (const std::uint32_t process : options.processes)
+    directories.push_back(absl::StrCat("/proc/", process, "/root"));
+  return SearchIn(directories);
+}
+
+PerfEventOptions EventsOf(const RecordOptions& options, std::vector<PerfRequest> requests) {
+  return {.requests = std::move(requests),
+          .hz = options.hz.value_or(kDefaultHz),
+          .count = options.count,
+          .stack_bytes = options.stack_bytes - options.stack_bytes % sizeof(std::uint64_t),
+          .ring_bytes = options.ring_kib << 10};
+}
+
+class PerfRecording {
+ public:
+  PerfRecording(const RecordOptions& options, RecordingOutput& output,
+                std::vector<PerfRequest> requests)
+      : options_(options),
+        output_(output),
+        search_(SearchOf(options)),
+        recorder_(EventsOf(options, std::move(requests)), search_) {}
+
+  // Each returns the status to exit with.
+  int RunCommand(const std::string& path);
+  int RunProcesses();
+
+ private:
+  // Until `is_over` says so, which is asked when a descriptor of `polled` is readable, and now and
+  // then; or until the asked time is over.
+  absl::Status Record(std::span<pollfd> polled, const std::function<bool()>& is_over);
+  // Names and writes what was recorded, by the name of `program` if nothing else is known.
+  bool Deliver(const absl::Status& status, const std::string& program, std::uint64_t process);
+
+  const RecordOptions& options_;
+  RecordingOutput& output_;
+  const SymbolSearch search_;
+  PerfRecorder recorder_;
+};
+
+absl::Status PerfRecording::Record(std::span<pollfd> polled, const std::function<bool()>& is_over) {
+  const SteadyClock::time_point begin = SteadyClock::now();
+  const auto seconds = [begin] {
+    return std::chrono::duration<double>(SteadyClock::now() - begin).count();
+  };
+  while (true) {
+    if (absl::Status status = recorder_.Collect(polled, kRound); !status.ok()) return status;
+    if (is_over() || (options_.duration_s > 0 && seconds() >= options_.duration_s))
+      return absl::OkStatus();
+    const PerfCounts counts = recorder_.counts();
+    output_.Say(seconds(), counts.samples, counts.lost);
+  }
+}
+
+bool PerfRecording::Deliver(const absl::Status& status, const std::string& program,
+                            std::uint64_t process) {
+  absl::StatusOr<LoadedProfile> loaded = recorder_.Finish(status);
+  if (loaded.ok() && loaded->profile.program.empty()) {
+    loaded->profile.program = program;
+    loaded->profile.process_id = process;
+  }
+  absl::Status named = loaded.ok() ? SymbolizeProfile(*loaded, search_) : loaded.status();
+  if (named.ok() && output_.has_directory()) named = output_.WriteToDirectory(*loaded);
+  if (!named.ok()) loaded = named;
+  return output_.Deliver(std::move(loaded), 1);
+}
+
+int PerfRecording::RunCommand(const std::string& path) {
+  const std::string& name = options_.command[0];
+  Child child;
+  if (const int error = child.Fork({.path = path, .arguments = options_.command}); error != 0)
+    return output_.Fail(absl::StrCat("no process for ", name, ": ", std::strerror(error)));
+  RaiseDescriptorLimit();
+  const absl::Status attached = recorder_.AttachAtExec(static_cast<std::uint32_t>(child.id()));
+  if (!attached.ok()) return output_.Fail(std::string(attached.message()));
+  if (const int error = child.Run(); error != 0)
+    return output_.Fail(absl::StrCat(name, ": ", std::strerror(error)), kCannotRun);
+  pollfd polled{child.descriptor(), POLLIN, 0};
+  const absl::Status status = Record(std::span(&polled, 1), [&] { return child.Attend(); });
+  if (child.has_ended()) child.ReleaseSignals();
+  const bool is_written = Deliver(status, std::filesystem::path(path).filename().string(),
+                                  static_cast<std::uint64_t>(child.id()));
+  if (!child.has_ended()) child.Await(kRound, [] {});
+  const int command_status = child.EndAlike();
+  return command_status != 0 || is_written ? command_status : kFailed;
+}
+
+int PerfRecording::RunProcesses() {
+  RaiseDescriptorLimit();
+  std::vector<Descriptor> processes;  // readable once the process has ended
+  std::vector<pollfd> polled;
+  absl::Status status;
+  {
+    const SignalQueue signals(SignalsThatStop());
+    for (const std::uint32_t process : options_.processes) {
+      processes.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+      polled.push_back({processes.back().get(), POLLIN, 0});
+      if (status = recorder_.Attach(process); !status.ok())
+        return output_.Fail(std::string(status.message()));
+    }
+    polled.push_back({signals.descriptor(), POLLIN, 0});
+    std::size_t running = processes.size();
+    status = Record(polled, [&] {
+      // A process whose end cannot be seen runs until the recording is stopped.
+      for (pollfd& process : std::span(polled).first(processes.size())) {
+        if ((process.revents & POLLIN) == 0) continue;
+        process = {-1, 0, 0};
+        --running;
+      }
+      return running == 0 || signals.Next().has_value();
+    });
+  }
+  return Deliver(status, "process", options_.processes.front()) ? 0 : kFailed;
+}
+
+}  // namespace
+
+int RecordPerf(const RecordOptions& options, RecordingOutput& output) {
+  absl::StatusOr<std::vector<PerfRequest>> requests = ParsePerfRequests(options.events, kTracing);
+  if (!requests.ok()) return output.Fail(std::string(requests.status().message()));
+  if (options.command.empty())
+    return PerfRecording(options, output, *std::move(requests)).RunProcesses();
+  const RecordedProgram program = FindProgram(options.command[0], RecordedBy::kPerfEvents);
+  if (!program.refusal.empty()) return output.Fail(program.refusal, program.status);
+  return PerfRecording(options, output, *std::move(requests)).RunCommand(program.path);
+}
+
+}  // namespace strobe::internal

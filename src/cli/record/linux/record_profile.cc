@@ -1,0 +1,176 @@
+#include "record_profile.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "perf/jit_names.h"
+#include "perf/perf_threads.h"
+#include "profile/costs.h"
+#include "profile/merge.h"
+#include "readers/read_profile.h"
+
+namespace strobe::internal {
+namespace {
+
+constexpr const char* kSuffix = ".pb.gz";
+
+struct Origin {
+  std::string_view program;
+  std::uint64_t process = 0;
+};
+
+// Reads the name that a DirectoryExporter gives: "<program>.<process id>.<sequence>.pb.gz".
+// Nothing for others, such as those of temporary files.
+std::optional<Origin> OriginOf(std::string_view name) {
+  if (!name.ends_with(kSuffix) || name.starts_with(".")) return std::nullopt;
+  name.remove_suffix(std::string_view(kSuffix).size());
+  const std::size_t sequence = name.rfind('.');
+  if (sequence == std::string_view::npos || sequence == 0) return std::nullopt;
+  const std::size_t process = name.rfind('.', sequence - 1);
+  if (process == std::string_view::npos) return std::nullopt;
+  Origin origin{.program = name.substr(0, process)};
+  const char* const end = name.data() + sequence;
+  const auto [last, error] = std::from_chars(name.data() + process + 1, end, origin.process);
+  return error == std::errc() && last == end ? std::optional(origin) : std::nullopt;
+}
+
+// Gives the profile the columns of a wider one, with 0 in those that it lacks: a process whose
+// allocator cannot be seen has none of allocations. Does nothing if the other lacks one of its own.
+void TakeColumns(LoadedProfile& loaded, const std::vector<ValueType>& types) {
+  Profile& profile = loaded.profile;
+  std::vector<std::size_t> places;
+  for (const ValueType& type : profile.value_types) {
+    const auto place = std::ranges::find(types, type);
+    if (place == types.end()) return;
+    places.push_back(static_cast<std::size_t>(place - types.begin()));
+  }
+  const auto widen = [&](std::vector<std::int64_t>& values) {
+    std::vector<std::int64_t> wider(values.size() / places.size() * types.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      wider[i / places.size() * types.size() + places[i % places.size()]] = values[i];
+    values = std::move(wider);
+  };
+  if (places.empty()) return;
+  widen(profile.values);
+  widen(profile.moment_values);
+  profile.default_value_type = places[profile.default_value_type];
+  profile.value_types.clear();
+  for (const ValueType& type : types) {
+    profile.value_types.push_back(
+        {loaded.Keep(std::string(type.type)), loaded.Keep(std::string(type.unit))});
+  }
+}
+
+absl::Status AddTo(LoadedProfile& sum, LoadedProfile added) {
+  const std::vector<ValueType>& types = sum.profile.value_types;
+  const std::vector<ValueType>& added_types = added.profile.value_types;
+  if (added_types.size() < types.size()) TakeColumns(added, types);
+  if (types.size() < added_types.size()) TakeColumns(sum, added_types);
+  std::vector<LoadedProfile> both;
+  both.push_back(std::move(sum));
+  both.push_back(std::move(added));
+  absl::StatusOr<LoadedProfile> merged = MergeProfiles(both);
+  if (!merged.ok()) {
+    sum = std::move(both[0]);
+    return merged.status();
+  }
+  sum = *std::move(merged);
+  return absl::OkStatus();
+}
+
+void LabelByProcess(LoadedProfile& loaded, std::uint64_t process) {
+  const LabelSet label(
+      {{std::string(PerfThreads::kProcessLabel), static_cast<std::int64_t>(process)}});
+  for (LabelSet& set : loaded.profile.label_sets) set = set.Joined(label);
+}
+
+// Of the value type `samples`, if there is one.
+std::uint64_t SamplesOf(const Profile& profile) {
+  const auto samples = std::ranges::find(profile.value_types, "samples", &ValueType::type);
+  if (samples == profile.value_types.end()) return 0;
+  return static_cast<std::uint64_t>(
+      ColumnSum(profile, static_cast<std::size_t>(samples - profile.value_types.begin())));
+}
+
+}  // namespace
+
+void RecordedProfiles::Take(const std::string& directory) {
+  std::error_code error;
+  std::vector<std::filesystem::path> paths;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error))
+    paths.push_back(entry->path());
+  for (const std::filesystem::path& path : paths) {
+    const std::string name = path.filename().string();
+    if (!OriginOf(name)) continue;
+    if (absl::Status status = TakeFile(path.string(), name); !status.ok())
+      output_.Fail(std::string(status.message()));
+    std::filesystem::remove(path, error);
+  }
+}
+
+absl::Status RecordedProfiles::TakeFile(const std::string& path, std::string_view name) {
+  absl::StatusOr<LoadedProfile> loaded = ReadProfileFile(path, nullptr);
+  if (!loaded.ok()) return loaded.status();
+  const Origin origin = *OriginOf(name);
+  // The accounts of a period say nothing of a sum.
+  loaded->comments.clear();
+  samples_ += SamplesOf(loaded->profile);
+  const auto [place, is_new] = processes_.try_emplace(origin.process);
+  LoadedProfile& process = place->second;
+  if (is_new) {
+    process = *std::move(loaded);
+  } else if (absl::Status status = AddTo(process, *std::move(loaded)); !status.ok()) {
+    return status;
+  }
+  // A program that has called exec goes on under another name.
+  process.profile.program = std::string(origin.program);
+  process.profile.process_id = origin.process;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<LoadedProfile> RecordedProfiles::Sum(std::uint64_t root_process) {
+  if (processes_.empty()) return absl::NotFoundError("the program left no profile");
+  const bool is_one = processes_.size() == 1;
+  const bool has_directory = output_.has_directory();
+  const auto root = processes_.find(root_process);
+  const auto first = root != processes_.end() ? root : processes_.begin();
+  JitNames jit_names;
+  for (auto& [id, loaded] : processes_) {
+    jit_names.Name(loaded, static_cast<std::uint32_t>(id));
+    if (has_directory) {
+      absl::Status status = SymbolizeQuickly(loaded);
+      if (status.ok()) status = output_.WriteToDirectory(loaded);
+      if (!status.ok()) return status;
+    }
+    if (!is_one) LabelByProcess(loaded, id);
+  }
+  LoadedProfile sum = std::move(first->second);
+  const std::string program = sum.profile.program;
+  for (auto process = processes_.begin(); process != processes_.end(); ++process) {
+    if (process == first) continue;
+    if (absl::Status status = AddTo(sum, std::move(process->second)); !status.ok()) return status;
+  }
+  sum.profile.program = program;
+  sum.profile.process_id = first->first;
+  if (!has_directory) {
+    if (absl::Status status = SymbolizeQuickly(sum); !status.ok()) return status;
+  }
+  return sum;
+}
+
+bool RecordedProfiles::Finish(std::uint64_t root_process) {
+  const std::size_t count = processes_.size();
+  return output_.Deliver(Sum(root_process), count);
+}
+
+}  // namespace strobe::internal

@@ -1,0 +1,41 @@
+// RecordedProfiles: the profiles of the processes of one recording, and their sum.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "profile/loaded_profile.h"
+#include "record/recording_output.h"
+
+namespace strobe::internal {
+
+class RecordedProfiles {
+ public:
+  // What cannot be taken is said to `output`.
+  explicit RecordedProfiles(RecordingOutput& output) : output_(output) {}
+
+  // Reads the profiles that have come into `directory` since the last call, and removes their
+  // files. The profiles of a process are added up. A file that does not read as a profile is
+  // skipped, and named on standard error.
+  void Take(const std::string& directory);
+  // How many samples the profiles that were taken have.
+  [[nodiscard]] std::uint64_t samples() const { return samples_; }
+
+  // Delivers what has been taken. `root_process` is that of the command. To be called once. False
+  // if there is nothing, or it cannot be written.
+  bool Finish(std::uint64_t root_process);
+
+ private:
+  absl::Status TakeFile(const std::string& path, std::string_view name);
+  absl::StatusOr<LoadedProfile> Sum(std::uint64_t root_process);
+
+  RecordingOutput& output_;
+  std::map<std::uint64_t, LoadedProfile> processes_;
+  std::uint64_t samples_ = 0;
+};
+
+}  // namespace strobe::internal

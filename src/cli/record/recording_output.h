@@ -1,0 +1,59 @@
+// RecordingOutput: where the profile of a recording goes, and what is said of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "commands/command.h"
+#include "profile/loaded_profile.h"
+#include "send.h"
+#include "ui/exit_status.h"
+#include "ui/progress.h"
+#include "ui/terminal.h"
+
+namespace strobe::internal {
+
+struct OutputOptions {
+  // The end of its name decides the format. A directory gets a pprof file for each process. Empty:
+  // PROGRAM.PID.N.pb.gz in the current directory, unless a server gets the profile.
+  std::string path;
+  std::vector<Destination> destinations;
+  bool shows_top = true;
+};
+
+class RecordingOutput {
+ public:
+  RecordingOutput(OutputOptions options, const Terminal& terminal);
+
+  // InvalidArgument if the end of the name is that of no format.
+  [[nodiscard]] absl::Status Check() const;
+  // True if the output is a directory.
+  [[nodiscard]] bool has_directory() const;
+  // The profile of one process, for a directory.
+  absl::Status WriteToDirectory(const LoadedProfile& loaded) const;
+
+  // Says on a terminal how far the recording is, unless the program has it for itself.
+  void Say(double seconds, std::uint64_t samples, std::uint64_t lost = 0);
+  // Says one line on standard error. Returns the status to exit with.
+  int Fail(const std::string& what, int status = kFailed);
+  // Writes the profile, which has names, unless its `processes` are in the directory already, and
+  // sends it. If a server does not get it, there is a file in any case. Prints where the profile
+  // is, and its first rows, to standard error. Errors are printed. False for one.
+  bool Deliver(absl::StatusOr<LoadedProfile> loaded, std::size_t processes);
+
+ private:
+  bool Failed(const absl::Status& status);
+  bool Write(const LoadedProfile& loaded, std::size_t processes);
+  // The number of servers that have the profile.
+  std::size_t Send(const LoadedProfile& loaded);
+
+  const OutputOptions options_;
+  const Terminal terminal_;
+  Progress progress_{terminal_};
+};
+
+}  // namespace strobe::internal

@@ -1,0 +1,96 @@
+#include "strobe/runtime/session/export_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "strobe/export/exporter.h"
+
+namespace strobe::internal {
+
+void FillProfile(ExportJob& job) {
+  if (job.is_filled) return;
+  strobe::FillProfile(std::move(job.samples), job.profile);
+  job.is_filled = true;
+}
+
+ExportQueue::ExportQueue(std::span<const std::string_view> file_suffixes)
+    : accounts_(NewAccounts(file_suffixes)) {
+  jobs_.reserve(max_jobs());
+}
+
+bool ExportQueue::HasRoom() const {
+  std::bitset<kMaxOutputs> busy;
+  for (const auto& job : jobs_) busy |= job->waiting;
+  return busy.count() < accounts_.size() && jobs_.size() + 1 < max_jobs();
+}
+
+void ExportQueue::Push(std::unique_ptr<ExportJob> job) {
+  for (std::size_t i = 0; i < accounts_.size(); ++i) job->waiting.set(i);
+  job->number = ++pushed_;
+  job->amount = job->samples.rows.Sum(job->profile.default_value_type);
+  jobs_.push_back(std::move(job));
+  DropBeyondLimit();
+}
+
+ExportJob* ExportQueue::Take(std::size_t output, std::uint64_t after) {
+  const auto found = std::ranges::find_if(
+      jobs_, [&](const auto& job) { return job->number > after && job->waiting[output]; });
+  if (found == jobs_.end()) return nullptr;
+  (*found)->in_use.set(output);
+  return found->get();
+}
+
+bool ExportQueue::HasNewer(std::size_t output, std::uint64_t after) const {
+  return std::ranges::any_of(
+      jobs_, [&](const auto& job) { return job->number > after && job->waiting[output]; });
+}
+
+bool ExportQueue::Settle(ExportJob& job, std::size_t output, absl::StatusOr<std::string> sent) {
+  OutputStats& account = accounts_[output];
+  job.in_use.reset(output);
+  if (sent.ok()) {
+    account.last_export_path = *std::move(sent);
+    ++account.exports;
+    job.waiting.reset(output);
+  } else {
+    ++account.exports_failed;
+    if (RefusesProfile(sent.status())) Drop(job, output, ExportDrop::kRefused);
+  }
+  const bool is_waiting = job.waiting[output];
+  RemoveSettled();
+  return is_waiting;
+}
+
+void ExportQueue::DropBeyondLimit() {
+  for (std::size_t i = 0; i < accounts_.size(); ++i) {
+    auto waiting = static_cast<std::size_t>(
+        std::ranges::count_if(jobs_, [i](const auto& job) { return job->waiting[i]; }));
+    for (const auto& job : jobs_) {
+      if (waiting <= kMaxWaitingProfiles) break;
+      if (!job->waiting[i] || job->in_use[i]) continue;
+      Drop(*job, i, ExportDrop::kTooManyWaiting);
+      --waiting;
+    }
+  }
+  RemoveSettled();
+}
+
+void ExportQueue::DropAll(std::size_t output) {
+  for (const auto& job : jobs_) {
+    if (job->waiting[output]) Drop(*job, output, ExportDrop::kSessionEnded);
+  }
+  RemoveSettled();
+}
+
+void ExportQueue::Drop(ExportJob& job, std::size_t output, ExportDrop reason) {
+  ++accounts_[output].exports_dropped;
+  ++accounts_[output].drops[static_cast<std::size_t>(reason)];
+  accounts_[output].amount_dropped += job.amount;
+  job.waiting.reset(output);
+}
+
+void ExportQueue::RemoveSettled() {
+  std::erase_if(jobs_, [](const auto& job) { return job->waiting.none(); });
+}
+
+}  // namespace strobe::internal

@@ -1,0 +1,43 @@
+#include "strobe/runtime/session/recording_calls.h"
+
+#include <algorithm>
+
+namespace strobe::internal {
+
+void RecordingCalls::Wait(const std::shared_ptr<RecordingCall>& call) {
+  const std::lock_guard lock(monitor_);
+  if (is_closed_) {
+    call->status = NotRunning();
+    return;
+  }
+  if (calls_.size() >= kMaxRecordings) {
+    call->status = MakeStatus(absl::StatusCode::kResourceExhausted,
+                              "the most recordings at a time are under way already");
+    return;
+  }
+  calls_.push_back(call);
+  monitor_.NotifyAll();
+  monitor_.WaitFor([&] { return call->is_done; });
+}
+
+std::int64_t RecordingCalls::due_ns() const {
+  std::int64_t due_ns = INT64_MAX;
+  for (const auto& call : calls_) due_ns = std::min(due_ns, DueNs(*call));
+  return due_ns;
+}
+
+RecordingCalls::Calls RecordingCalls::Due(std::int64_t now_ns) const {
+  Calls due;
+  std::ranges::copy_if(calls_, due.begin(),
+                       [&](const auto& call) { return DueNs(*call) <= now_ns; });
+  return due;
+}
+
+void RecordingCalls::Finish(const std::shared_ptr<RecordingCall>& call) {
+  const std::lock_guard lock(monitor_);
+  std::erase(calls_, call);
+  call->is_done = true;
+  monitor_.NotifyAll();
+}
+
+}  // namespace strobe::internal

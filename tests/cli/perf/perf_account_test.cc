@@ -1,0 +1,216 @@
+#include "../../../src/cli/perf/perf_account.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../made_profile.h"
+#include "../perf_bytes.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "process/fake_image.h"
+
+namespace strobe::internal {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr std::uint16_t kFromUser = 2;
+constexpr std::uint16_t kFromKernel = 1;
+
+// Events whose samples have an identifier, an address, a thread, a time and a period.
+class PerfAccountTest : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t kFields =
+      kPerfIdentifier | kPerfIp | kPerfThread | kPerfTime | kPerfPeriod;
+
+  // The events' ids are 10, 11, ...
+  void AddEvent(std::uint32_t type, std::uint64_t config) {
+    const AttributeBytes attributes{
+        .type = type, .config = config, .sample_type = kFields, .flags = kIdsInAllFlag};
+    const std::uint64_t id = 10 + header_.events.size();
+    ASSERT_TRUE(header_.AddEvent(AsBytes(attributes.All()), AsBytes(Word(id))).ok());
+  }
+  absl::Status Sample(std::uint64_t id, std::uint32_t thread, std::uint64_t time,
+                      std::uint64_t period, Address ip = 0x1000, std::uint16_t misc = kFromUser) {
+    const Bytes body =
+        Join({Words({id, ip}), HalfWord(42), HalfWord(thread), Words({time, period})});
+    return account_.Take(RecordOf(PerfRecordType::kSample, body, misc), time);
+  }
+  void Take(PerfRecordType type, const Bytes& body, std::uint64_t time = 0) {
+    EXPECT_TRUE(account_.Take(RecordOf(type, body), time).ok());
+  }
+  // What a record that is no sample ends with.
+  static Bytes Trailer(std::uint32_t thread, std::uint64_t time) {
+    return Join({HalfWord(42), HalfWord(thread), Words({time, 10})});
+  }
+  LoadedProfile Finish() {
+    absl::StatusOr<LoadedProfile> loaded = account_.Finish();
+    EXPECT_TRUE(loaded.ok()) << loaded.status();
+    return loaded.ok() ? *std::move(loaded) : LoadedProfile();
+  }
+
+  testing::FakeFiles files_;
+  PerfHeader header_;
+  PerfAccount account_{header_, files_, {}, ""};
+};
+
+TEST_F(PerfAccountTest, EachEventHasAColumn) {
+  AddEvent(PerfEvent::kHardware, 0);
+  AddEvent(PerfEvent::kSoftware, 1);
+  AddEvent(PerfEvent::kSoftware, 9);  // perf's own, without samples
+  AddEvent(PerfEvent::kSoftware, 2);
+  header_.events[0].name = "cycles:u";
+  EXPECT_FALSE(account_.has_columns());
+  EXPECT_TRUE(Sample(10, 42, 5, 100).ok());
+  EXPECT_TRUE(account_.has_columns());
+  EXPECT_TRUE(Sample(11, 42, 6, 1000).ok());
+  EXPECT_TRUE(Sample(13, 42, 7, 1).ok());
+  const LoadedProfile loaded = Finish();
+  EXPECT_THAT(loaded.profile.value_types,
+              ElementsAre(ValueType{"samples", "count"}, ValueType{"cycles", "count"},
+                          ValueType{"cpu", "nanoseconds"}, ValueType{"page-faults", "count"}));
+  EXPECT_EQ(loaded.profile.default_value_type, 1u);
+  EXPECT_THAT(RowsOf(loaded), ElementsAre("? 3 100 1000 1"));
+}
+
+TEST_F(PerfAccountTest, ASampleWithoutAPeriodCountsForOne) {
+  AddEvent(PerfEvent::kSoftware, 2);
+  EXPECT_TRUE(Sample(10, 42, 5, 0).ok());
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 1 1"));
+}
+
+TEST_F(PerfAccountTest, EachSampleIsAMomentOfItsThread) {
+  AddEvent(PerfEvent::kSoftware, 1);
+  header_.clock_offset_ns = 1000;
+  Take(PerfRecordType::kComm, NameBody(42, 43, "worker"));
+  EXPECT_TRUE(Sample(10, 43, 5, 100).ok());
+  EXPECT_TRUE(Sample(10, 43, 9, 200).ok());
+  const LoadedProfile loaded = Finish();
+  ASSERT_EQ(loaded.profile.moments.size(), 2u);
+  EXPECT_EQ(loaded.profile.moments[0].time_ns, 1005);
+  EXPECT_EQ(loaded.profile.moments[1].time_ns, 1009);
+  EXPECT_EQ(loaded.profile.time_ns, 1005);
+  EXPECT_EQ(loaded.profile.duration_ns, 4);
+  ASSERT_EQ(loaded.profile.threads.size(), 1u);
+  EXPECT_EQ(loaded.profile.threads[0].id, 43u);
+  EXPECT_EQ(loaded.profile.threads[0].name, "worker");
+}
+
+TEST_F(PerfAccountTest, LostSamplesHaveTheMeanAmount) {
+  AddEvent(PerfEvent::kSoftware, 1);
+  AddEvent(PerfEvent::kSoftware, 2);
+  EXPECT_TRUE(Sample(10, 42, 5, 100).ok());
+  EXPECT_TRUE(Sample(10, 42, 6, 300).ok());
+  Take(PerfRecordType::kLost, Words({10, 3}));
+  Take(PerfRecordType::kLost, Words({11, 2}));
+  const PerfCounts counts = account_.counts();
+  EXPECT_EQ(counts.samples, 2u);
+  EXPECT_EQ(counts.lost, 5u);
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 2 400 0", "[lost] 5 600 2"));
+}
+
+TEST_F(PerfAccountTest, WhatTwoRecordsSayIsLostCountsOnce) {
+  AddEvent(PerfEvent::kSoftware, 1);
+  EXPECT_TRUE(Sample(10, 42, 5, 100).ok());
+  Take(PerfRecordType::kLost, Words({10, 3}));
+  Take(PerfRecordType::kLostSamples, Words({2}));
+  const PerfAccount::Total total{.lost = 4, .amount = 500};
+  account_.SetTotals(std::span(&total, 1));
+  EXPECT_EQ(account_.counts().lost, 4u);
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 1 100", "[lost] 4 400"));
+}
+
+TEST_F(PerfAccountTest, WhatIsNeitherInSamplesNorLostIsResidual) {
+  AddEvent(PerfEvent::kSoftware, 1);
+  EXPECT_TRUE(Sample(10, 42, 5, 100).ok());
+  const PerfAccount::Total total{.lost = 1, .amount = 250};
+  account_.SetTotals(std::span(&total, 1));
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 1 100", "[lost] 1 100", "[residual] 0 50"));
+}
+
+TEST_F(PerfAccountTest, TimeOffTheCpuLastsUntilTheReturnOrTheEnd) {
+  AddEvent(PerfEvent::kSoftware, 3);  // switches
+  header_.events[0].is_off_cpu = true;
+  header_.events[0].name = "off-cpu";
+  EXPECT_TRUE(Sample(10, 42, 100, 1, 0x1000).ok());
+  EXPECT_TRUE(Sample(10, 43, 200, 1, 0x2000).ok());
+  EXPECT_TRUE(Sample(10, 44, 300, 1, 0x3000).ok());
+  Take(PerfRecordType::kSwitch, Trailer(42, 150), 150);
+  Take(PerfRecordType::kExit, Join({ForkBody(42, 1, 44, 42), Trailer(44, 350)}), 350);
+  account_.EndAbsences(1000);
+  const LoadedProfile loaded = Finish();
+  EXPECT_EQ(loaded.profile.value_types[1], (ValueType{"off-cpu", "nanoseconds"}));
+  EXPECT_THAT(RowsOf(loaded), ElementsAre("? 1 50", "? 1 800", "? 1 0"));
+}
+
+TEST_F(PerfAccountTest, ASwitchOffTheCpuSaysNothingThatASampleDoesNot) {
+  AddEvent(PerfEvent::kSoftware, 3);
+  header_.events[0].is_off_cpu = true;
+  EXPECT_TRUE(Sample(10, 42, 100, 1).ok());
+  EXPECT_TRUE(
+      account_.Take(RecordOf(PerfRecordType::kSwitch, Trailer(42, 120), 1 << 13), 120).ok());
+  Take(PerfRecordType::kSwitch, Trailer(42, 150), 150);
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 1 50"));
+}
+
+TEST_F(PerfAccountTest, MapsSayWhereCodeIs) {
+  files_.Write("/lib/a", {.build_id = 0x11});
+  AddEvent(PerfEvent::kSoftware, 1);
+  header_.build_ids["/lib/b"] = "22222222";
+  Take(PerfRecordType::kMmap2, MapBody(42, 0x10000, 0x1000, testing::FakeImage::kOffset, "/lib/a"));
+  Take(PerfRecordType::kMmap2, MapBody(42, 0x20000, 0x1000, 0, "/lib/b"));
+  EXPECT_TRUE(Sample(10, 42, 5, 100, 0x10010).ok());
+  EXPECT_TRUE(Sample(10, 42, 6, 100, 0x20010).ok());
+  const LoadedProfile loaded = Finish();
+  ASSERT_EQ(loaded.profile.modules.size(), 2u);
+  EXPECT_EQ(loaded.profile.modules[0].path, "/lib/a");
+  EXPECT_EQ(loaded.profile.modules[0].build_id, "11111111");
+  EXPECT_EQ(loaded.profile.modules[1].build_id, "22222222") << "as the file says";
+  EXPECT_THAT(loaded.profile.frames, ElementsAre(Frame{0x10010, 0}, Frame{0x20010, 1}));
+}
+
+TEST_F(PerfAccountTest, RefusesSamplesThatAreBrokenOrOfNoEvent) {
+  EXPECT_EQ(Sample(10, 42, 5, 100).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(account_.Finish().status().code(), absl::StatusCode::kInvalidArgument);
+  AddEvent(PerfEvent::kSoftware, 1);
+  const Bytes body = Words({10, 0x1000});
+  EXPECT_EQ(account_.Take(RecordOf(PerfRecordType::kSample, body), 5).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(Sample(10, 42, 5, 100).ok());
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 1 100")) << "what is whole is kept";
+}
+
+// Of a recording of the kernel whose _text is at `text`, on a machine with the file of names.
+std::vector<std::string> KernelFrames(std::uint64_t text, bool is_running) {
+  const std::string path =
+      (std::filesystem::path(::testing::TempDir()) / "strobe_perf_account_symbols").string();
+  std::ofstream(path, std::ios::binary) << "ffffffff81000000 T _text\nffffffff81000100 T f\n";
+  testing::FakeFiles files;
+  PerfHeader header;
+  const AttributeBytes attributes{.sample_type = kPerfIp};
+  EXPECT_TRUE(header.AddEvent(AsBytes(attributes.All()), {}).ok());
+  PerfAccount account(header, files, {}, path);
+  if (is_running) account.UseRunningKernel();
+  const Bytes map = Join({HalfWord(0xFFFFFFFF), HalfWord(0), Words({0, 0, text}),
+                          PaddedText("[kernel.kallsyms]_text")});
+  EXPECT_TRUE(account.Take(RecordOf(PerfRecordType::kMmap, map), 0).ok());
+  const Bytes body = Words({0xFFFFFFFF81000110});
+  EXPECT_TRUE(account.Take(RecordOf(PerfRecordType::kSample, body, kFromKernel), 0).ok());
+  std::filesystem::remove(path);
+  const absl::StatusOr<LoadedProfile> loaded = account.Finish();
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  return RowsOf(*loaded);
+}
+
+TEST(PerfAccountKernelTest, HasNamesIfItIsTheKernelOfTheRecording) {
+  EXPECT_THAT(KernelFrames(0xFFFFFFFF81000000, false), ElementsAre("f 1 1000"));
+  EXPECT_THAT(KernelFrames(0xFFFFFFFF82000000, false), ElementsAre("[kernel] 1 1000"));
+  EXPECT_THAT(KernelFrames(0xFFFFFFFF82000000, true), ElementsAre("f 1 1000"));
+}
+
+}  // namespace
+}  // namespace strobe::internal

@@ -1,0 +1,118 @@
+#include "../../../src/cli/perf/perf_threads.h"
+
+#include <cstdint>
+#include <string>
+
+#include "../perf_bytes.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "process/fake_image.h"
+
+namespace strobe::internal {
+namespace {
+
+using ::testing::SizeIs;
+
+constexpr std::uint16_t kExecBit = 1 << 13;
+
+class PerfThreadsTest : public ::testing::Test {
+ protected:
+  void Take(PerfRecordType type, const Bytes& body, std::uint16_t misc = 0) {
+    threads_.Take(RecordOf(type, body, misc));
+  }
+  void MapCode(std::uint32_t process) { table_.Map(process, {0x1000, 0x2000, 0, "//anon"}); }
+  const LabelSet& LabelsOf(std::uint32_t process, std::uint32_t thread) {
+    return builder_.profile().label_sets[threads_.LabelsOf(process, thread)];
+  }
+
+  testing::FakeFiles files_;
+  ProcessTable table_{files_};
+  ProfileBuilder builder_;
+  PerfThreads threads_{builder_, table_};
+};
+
+TEST_F(PerfThreadsTest, AThreadsLabelsAreItsIdItsNameAndItsProcess) {
+  Take(PerfRecordType::kComm, NameBody(42, 43, "worker"));
+  EXPECT_EQ(LabelsOf(42, 43).Number(kThreadIdLabel), 43);
+  EXPECT_EQ(LabelsOf(42, 43).Text(kThreadNameLabel), "worker");
+  EXPECT_EQ(LabelsOf(42, 43).Number(PerfThreads::kProcessLabel), 42);
+  EXPECT_EQ(LabelsOf(42, 44).Text(kThreadNameLabel), "") << "without a record it has no name";
+  EXPECT_EQ(threads_.LabelsOf(42, 43), threads_.LabelsOf(42, 43));
+}
+
+TEST_F(PerfThreadsTest, ANewNameIsThatOfLaterSamples) {
+  Take(PerfRecordType::kComm, NameBody(42, 42, "before"));
+  const std::uint32_t before = threads_.LabelsOf(42, 42);
+  Take(PerfRecordType::kComm, NameBody(42, 42, "after"));
+  EXPECT_NE(threads_.LabelsOf(42, 42), before);
+  EXPECT_EQ(LabelsOf(42, 42).Text(kThreadNameLabel), "after");
+  EXPECT_EQ(builder_.profile().label_sets[before].Text(kThreadNameLabel), "before");
+  EXPECT_EQ(table_.Name(42), "after") << "the first thread names the process";
+}
+
+TEST_F(PerfThreadsTest, AForkedThreadHasItsParentsName) {
+  Take(PerfRecordType::kComm, NameBody(42, 42, "parent"));
+  Take(PerfRecordType::kFork, ForkBody(42, 42, 43, 42));
+  EXPECT_EQ(LabelsOf(42, 43).Text(kThreadNameLabel), "parent");
+}
+
+TEST_F(PerfThreadsTest, AForkedProcessHasItsParentsCode) {
+  MapCode(42);
+  Take(PerfRecordType::kFork, ForkBody(50, 42, 50, 42));
+  ASSERT_NE(table_.Find(50), nullptr);
+  EXPECT_THAT(table_.Find(50)->modules(), SizeIs(1));
+  Take(PerfRecordType::kFork, ForkBody(60, 42, 60, 42), 1 << 13);
+  EXPECT_EQ(table_.Find(60), nullptr) << "perf says itself what this one has mapped";
+}
+
+TEST_F(PerfThreadsTest, AnExecutedProgramHasNoCodeOfThatBefore) {
+  MapCode(42);
+  Take(PerfRecordType::kComm, NameBody(42, 42, "renamed"));
+  EXPECT_THAT(table_.Find(42)->modules(), SizeIs(1));
+  Take(PerfRecordType::kComm, NameBody(42, 42, "executed"), kExecBit);
+  EXPECT_THAT(table_.Find(42)->modules(), SizeIs(0));
+  EXPECT_EQ(table_.Name(42), "executed");
+}
+
+TEST_F(PerfThreadsTest, AProcessEndsWithItsLastThread) {
+  MapCode(42);
+  Take(PerfRecordType::kComm, NameBody(42, 42, "main"));
+  Take(PerfRecordType::kFork, ForkBody(42, 42, 43, 42));
+  Take(PerfRecordType::kExit, ForkBody(42, 1, 42, 42));
+  EXPECT_NE(table_.Find(42), nullptr);
+  Take(PerfRecordType::kExit, ForkBody(42, 1, 42, 42));  // said twice
+  Take(PerfRecordType::kExit, ForkBody(42, 1, 99, 42));  // of a thread that nothing says
+  EXPECT_NE(table_.Find(42), nullptr);
+  Take(PerfRecordType::kExit, ForkBody(42, 1, 43, 42));
+  EXPECT_EQ(table_.Find(42), nullptr);
+}
+
+TEST_F(PerfThreadsTest, LeavesOutRecordsThatAreCutOff) {
+  MapCode(42);
+  Take(PerfRecordType::kComm, HalfWord(42), kExecBit);
+  Take(PerfRecordType::kFork, Join({HalfWord(50), HalfWord(42), HalfWord(50)}));
+  Take(PerfRecordType::kExit, Join({HalfWord(42), HalfWord(42)}));
+  EXPECT_THAT(table_.Find(42)->modules(), SizeIs(1));
+  EXPECT_EQ(table_.Find(50), nullptr);
+}
+
+TEST_F(PerfThreadsTest, OneProcessNeedsNoLabel) {
+  threads_.LabelsOf(42, 42);
+  threads_.LabelsOf(42, 43);
+  threads_.Finish();
+  for (const LabelSet& set : builder_.profile().label_sets) {
+    EXPECT_EQ(set.Number(PerfThreads::kProcessLabel), 0);
+    EXPECT_NE(set.Number(kThreadIdLabel), 0);
+  }
+}
+
+TEST_F(PerfThreadsTest, SeveralProcessesHaveOneEach) {
+  threads_.LabelsOf(42, 42);
+  threads_.LabelsOf(50, 50);
+  threads_.Finish();
+  EXPECT_EQ(LabelsOf(42, 42).Number(PerfThreads::kProcessLabel), 42);
+  EXPECT_EQ(LabelsOf(50, 50).Number(PerfThreads::kProcessLabel), 50);
+}
+
+}  // namespace
+}  // namespace strobe::internal

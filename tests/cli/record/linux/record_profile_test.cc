@@ -1,0 +1,133 @@
+#include "../../../../src/cli/record/linux/record_profile.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "../../../../src/cli/commands/command.h"
+#include "../../../../src/cli/readers/read_profile.h"
+#include "../../../../src/cli/ui/output_file.h"
+#include "../../made_profile.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/test_system.h"
+
+namespace strobe::internal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+class RecordedProfilesTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& name, MadeProfile::Names stack, std::int64_t samples) {
+    MadeProfile made;
+    made.Add(stack, {samples});
+    const Text bytes = EncodeAs("pprof", made.Finish(), {});
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    ASSERT_TRUE(WriteFile((in_.path() / name).string(), *bytes).ok());
+  }
+  // What has been delivered. What is said is kept.
+  bool Finish(std::uint64_t root) {
+    ::testing::internal::CaptureStderr();
+    const bool is_done = profiles_.Finish(root);
+    said_ += ::testing::internal::GetCapturedStderr();
+    return is_done;
+  }
+  void Take() {
+    ::testing::internal::CaptureStderr();
+    profiles_.Take(in_.path().string());
+    said_ += ::testing::internal::GetCapturedStderr();
+  }
+  std::vector<std::string> Delivered() {
+    const auto loaded = ReadProfileFile(path_, nullptr);
+    EXPECT_TRUE(loaded.ok()) << loaded.status() << said_;
+    return loaded.ok() ? RowsOf(*loaded) : std::vector<std::string>();
+  }
+
+  testing::TemporaryDirectory in_;
+  testing::TemporaryDirectory out_;
+  const std::string path_ = (out_.path() / "sum.folded").string();
+  RecordingOutput output_{{.path = path_, .destinations = {}, .shows_top = false}, Terminal()};
+  RecordedProfiles profiles_{output_};
+  std::string said_;
+};
+
+TEST_F(RecordedProfilesTest, ProfilesOfAProcessAreAddedUp) {
+  Write("program.7.0.pb.gz", {"main", "f"}, 3);
+  Take();
+  EXPECT_TRUE(std::filesystem::is_empty(in_.path())) << "what is taken is removed";
+  EXPECT_EQ(profiles_.samples(), 3u);
+  Write("program.7.1.pb.gz", {"main", "f"}, 4);
+  Take();
+  EXPECT_EQ(profiles_.samples(), 7u);
+  EXPECT_TRUE(Finish(7));
+  EXPECT_THAT(Delivered(), ElementsAre("main;f 7"));
+}
+
+TEST_F(RecordedProfilesTest, ProcessesAreAddedUpToo) {
+  Write("program.7.0.pb.gz", {"main", "f"}, 3);
+  Write("child.with.dots.8.0.pb.gz", {"main", "g"}, 4);
+  Take();
+  EXPECT_TRUE(Finish(7));
+  EXPECT_THAT(Delivered(),
+              UnorderedElementsAre("[process id=7];main;f 3", "[process id=8];main;g 4"));
+}
+
+TEST_F(RecordedProfilesTest, AProcessThatLacksColumnsHasNothingInThem) {
+  const ValueType samples{"samples", "count"};
+  const ValueType bytes{"alloc_space", "bytes"};
+  MadeProfile wide({bytes, samples});
+  wide.Add({"main", "f"}, {500, 3});
+  MadeProfile narrow({samples});
+  narrow.AddMoment(narrow.Add({"main", "g"}, {4}), 10, {1});
+  MadeProfile last({samples});
+  last.Add({"main", "g"}, {5});
+  int process = 7;
+  for (MadeProfile* const made : {&narrow, &wide, &last}) {
+    const Text text = EncodeAs("pprof", made->Finish(), {});
+    ASSERT_TRUE(text.ok()) << text.status();
+    const std::string name = "program." + std::to_string(process++) + ".0.pb.gz";
+    ASSERT_TRUE(WriteFile((in_.path() / name).string(), *text).ok());
+  }
+  // Folded stacks have one column.
+  const std::string path = (out_.path() / "sum.pb.gz").string();
+  RecordingOutput output({.path = path, .destinations = {}, .shows_top = false}, Terminal());
+  RecordedProfiles profiles(output);
+  profiles.Take(in_.path().string());
+  ASSERT_TRUE(profiles.Finish(7));
+  const auto loaded = ReadProfileFile(path, nullptr);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_THAT(RowsOf(*loaded), UnorderedElementsAre("main;g 0 4", "main;f 500 3", "main;g 0 5"));
+}
+
+TEST_F(RecordedProfilesTest, OtherFilesStay) {
+  for (const char* const name : {".program.7.0.pb.gz", "program.7.pb.gz", "notes.txt",
+                                 "program.x.0.pb.gz", "program.7.0.pb.gz.tmp"})
+    ASSERT_TRUE(WriteFile((in_.path() / name).string(), "text").ok());
+  Take();
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(in_.path()), {}), 5);
+  EXPECT_EQ(said_, "");
+  EXPECT_FALSE(Finish(7)) << "there is nothing";
+  EXPECT_THAT(said_, HasSubstr("no profile"));
+}
+
+TEST_F(RecordedProfilesTest, AFileThatIsNoProfileIsNamedAndSkipped) {
+  ASSERT_TRUE(WriteFile((in_.path() / "program.7.0.pb.gz").string(), "\x1F\x8B broken").ok());
+  Write("program.7.1.pb.gz", {"main"}, 1);
+  Take();
+  EXPECT_THAT(said_, HasSubstr("program.7.0.pb.gz"));
+  EXPECT_TRUE(Finish(7));
+  EXPECT_THAT(Delivered(), ElementsAre("main 1"));
+}
+
+TEST_F(RecordedProfilesTest, ADirectoryThatIsGoneHasNothing) {
+  profiles_.Take((in_.path() / "none").string());
+  EXPECT_EQ(profiles_.samples(), 0u);
+}
+
+}  // namespace
+}  // namespace strobe::internal

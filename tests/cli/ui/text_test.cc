@@ -1,0 +1,87 @@
+#include "../../../src/cli/ui/text.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace strobe::internal {
+namespace {
+
+TEST(AmountTextTest, ScalesTimesAndBytes) {
+  EXPECT_EQ(AmountText(1'234'567'890, "nanoseconds"), "1.235 s");
+  EXPECT_EQ(AmountText(1'500'000, "nanoseconds"), "1.500 ms");
+  EXPECT_EQ(AmountText(1'500, "nanoseconds"), "1.500 \u00B5s");
+  EXPECT_EQ(AmountText(999, "nanoseconds"), "999 ns");
+  EXPECT_EQ(AmountText(0, "nanoseconds"), "0 ns");
+  EXPECT_EQ(AmountText(999'999'600, "nanoseconds"), "1.000 s") << "not 1000.000 ms";
+  EXPECT_EQ(AmountText(999'999'400, "nanoseconds"), "999.999 ms");
+  EXPECT_EQ(AmountText((1 << 20) - 1, "bytes"), "1023.999 KiB");
+  EXPECT_EQ(AmountText(12, "microseconds"), "12.000 \u00B5s");
+  EXPECT_EQ(AmountText(12, "milliseconds"), "12.000 ms");
+  EXPECT_EQ(AmountText(90, "seconds"), "90.000 s");
+  EXPECT_EQ(AmountText(1023, "bytes"), "1023 B");
+  EXPECT_EQ(AmountText(1536, "bytes"), "1.500 KiB");
+  EXPECT_EQ(AmountText(std::int64_t{3} << 30, "bytes"), "3.000 GiB");
+}
+
+TEST(AmountTextTest, OtherUnitsAreNotScaled) {
+  EXPECT_EQ(AmountText(42, "count"), "42");
+  EXPECT_EQ(AmountText(42, ""), "42");
+  EXPECT_EQ(AmountText(17'000'000, "widgets"), "17000000 widgets");
+}
+
+TEST(AmountTextTest, AmountsBelowZeroAreThoseOfDifferences) {
+  EXPECT_EQ(AmountText(-2'000'000, "nanoseconds"), "-2.000 ms");
+  EXPECT_EQ(AmountText(-2048, "bytes"), "-2.000 KiB");
+  EXPECT_EQ(AmountText(std::numeric_limits<std::int64_t>::min(), "count"), "-9223372036854775808");
+}
+
+TEST(ShareTextTest, HasAnErrorIfThatIsKnown) {
+  EXPECT_EQ(ShareText(0.1234, NAN), "12.3 %");
+  EXPECT_EQ(ShareText(0.1234, 0.004), "12.3 % \u00B1 0.4");
+  EXPECT_EQ(ChangeText(0.1234, NAN), "+12.3 %");
+  EXPECT_EQ(ChangeText(-0.1234, 0.004), "-12.3 % \u00B1 0.4");
+}
+
+TEST(ColumnTextTest, SpacesFillCharactersNotBytes) {
+  EXPECT_EQ(Right("ab", 4), "  ab");
+  EXPECT_EQ(Left("ab", 4), "ab  ");
+  EXPECT_EQ(Right("\u00B5s", 4), "  \u00B5s");
+  EXPECT_EQ(Left("\u00B5s", 4), "\u00B5s  ");
+  EXPECT_EQ(Right("abcde", 4), "abcde") << "nothing is cut";
+  EXPECT_EQ(Left("abcde", 4), "abcde");
+}
+
+TEST(PaperTest, ColoursAreForATerminalThatShowsThem) {
+  const Paper terminal(Terminal{.shows_output = true});
+  EXPECT_EQ(terminal.Bold("x"), "\033[1mx\033[0m");
+  EXPECT_EQ(terminal.Dim("x"), "\033[2mx\033[0m");
+  EXPECT_EQ(terminal.Red("x"), "\033[31mx\033[0m");
+  EXPECT_EQ(terminal.Blue("x"), "\033[34mx\033[0m");
+  const Paper file(Terminal{.shows_errors = true});
+  EXPECT_EQ(file.Bold("x"), "x");
+}
+
+TEST(PaperTest, CutsNamesToTheWidthOfTheTerminal) {
+  const std::string name(100, 'x');
+  EXPECT_EQ(Paper(Terminal{}).Cut(name, 10), name) << "the width is not known";
+  const Paper paper(Terminal{.columns = 80});
+  EXPECT_EQ(paper.Cut(std::string(70, 'x'), 10), std::string(70, 'x')) << "it fits";
+  EXPECT_EQ(paper.Cut(name, 10), std::string(69, 'x') + "\u2026");
+  EXPECT_EQ(paper.Cut(name, 79), std::string(19, 'x') + "\u2026") << "some of it is always there";
+}
+
+TEST(PaperTest, CutsAtTheEndOfACharacter) {
+  std::string name;
+  for (int i = 0; i < 30; ++i) name += "\u00B5";
+  std::string cut;
+  for (int i = 0; i < 19; ++i) cut += "\u00B5";
+  EXPECT_EQ(Paper(Terminal{.columns = 20}).Cut(name, 0), cut + "\u2026");
+}
+
+}  // namespace
+}  // namespace strobe::internal

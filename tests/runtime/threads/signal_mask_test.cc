@@ -1,0 +1,68 @@
+// What a thread's own registration does about its mask; integration/hostile_signals has the whole.
+#include "strobe/runtime/threads/signal_mask.h"
+
+#include <cstdint>
+
+#include "gtest/gtest.h"
+
+namespace strobe::internal {
+namespace {
+
+constexpr int kChosen = 23;
+
+struct FakePlatform {
+  static inline std::uint64_t blocked = 0;
+  static int DefaultSignal() { return kChosen; }
+  static std::uint64_t BlockedSignals(std::uint64_t /*thread_id*/) { return blocked; }
+  static void SetSignalBlocked(int signal, bool is_blocked) {
+    const std::uint64_t bit = std::uint64_t{1} << (signal - 1);
+    blocked = is_blocked ? blocked | bit : blocked & ~bit;
+  }
+};
+struct FakeSlot {
+  [[nodiscard]] static std::uint64_t thread_id() { return 1; }
+  std::uint64_t blocked_signals = 0;
+  std::uint8_t unblocked_signal = 0;
+};
+
+TEST(SignalInUse, IsTheOneAskedForOrThePlatformsChoice) {
+  EXPECT_EQ(SignalInUse{.requested = 10}.Wanted<FakePlatform>(), 10);
+  EXPECT_EQ(SignalInUse{}.Wanted<FakePlatform>(), kChosen);
+}
+
+TEST(CheckMask, LetsOnlyOurSignalThroughAndOnlyWhereItMay) {
+  for (const int in_use : {0, 12}) {
+    SignalInUse signal;
+    signal.number = in_use;
+    const int ours = in_use == 0 ? kChosen : in_use;
+    FakePlatform::blocked = ~std::uint64_t{0};
+    FakeSlot slot;
+    CheckMask<FakePlatform>(slot, signal, /*may_unblock=*/false);
+    EXPECT_TRUE(HasSignal(slot.blocked_signals, ours));
+    EXPECT_EQ(FakePlatform::blocked, ~std::uint64_t{0});
+    CheckMask<FakePlatform>(slot, signal, /*may_unblock=*/true);
+    EXPECT_EQ(slot.blocked_signals, ~(std::uint64_t{1} << (ours - 1)));
+    EXPECT_EQ(FakePlatform::blocked, slot.blocked_signals);
+    RestoreMask<FakePlatform>(slot);
+    EXPECT_EQ(FakePlatform::blocked, ~std::uint64_t{0});
+    EXPECT_EQ(slot.unblocked_signal, 0);
+  }
+}
+
+TEST(CheckMask, LeavesAThreadAloneThatDoesNotBlockOurs) {
+  FakePlatform::blocked = 1;
+  FakeSlot slot;
+  CheckMask<FakePlatform>(slot, SignalInUse{}, /*may_unblock=*/true);
+  EXPECT_EQ(FakePlatform::blocked, 1u);
+  RestoreMask<FakePlatform>(slot);
+  EXPECT_EQ(FakePlatform::blocked, 1u);
+}
+
+TEST(HasSignal, HoldsNoSignalZero) {
+  EXPECT_FALSE(HasSignal(~std::uint64_t{0}, 0));
+  EXPECT_TRUE(HasSignal(~std::uint64_t{0}, 64));
+  EXPECT_FALSE(HasSignal(1, 2));
+}
+
+}  // namespace
+}  // namespace strobe::internal

@@ -1,0 +1,134 @@
+#include "../../../src/symbolize/elf/elf_file.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "../elf_bytes.h"
+#include "gtest/gtest.h"
+
+namespace strobe::internal {
+namespace {
+
+using testing::Bytes;
+using testing::ElfBytes;
+
+// A file and what is read of it. The file stays.
+struct OpenedElf {
+  explicit OpenedElf(Bytes content)
+      : bytes(std::move(content)),
+        source(std::as_bytes(std::span(bytes))),
+        file(ElfFile::Open(source)) {}
+  OpenedElf(const OpenedElf&) = delete;
+  OpenedElf& operator=(const OpenedElf&) = delete;
+
+  const Bytes bytes;
+  const SpanSource source;
+  const std::optional<ElfFile> file;
+};
+
+// Code at 0x1000, which begins with f and g.
+ElfBytes SmallElf(std::uint32_t table = ElfBytes::kSymtab) {
+  ElfBytes elf;
+  elf.segments.push_back({.offset = 0x100, .address = 0x1100, .bytes = 0x80});
+  elf.AddBuildId({0xAB, 0xCD});
+  elf.Add({.name = ".text",
+           .flags = ElfBytes::kLoaded | ElfBytes::kExecutable,
+           .address = 0x1000,
+           .content = Bytes(0x40, 0x90)});
+  elf.AddSymbols(table, {{.name = "f", .value = 0x1000, .bytes = 0x10, .section = 2},
+                         {.name = "g", .value = 0x1010, .bytes = 0x10, .section = 2}});
+  return elf;
+}
+
+TEST(ElfFileTest, KnowsItsBuildIdAndItsFunctions) {
+  const OpenedElf opened(SmallElf().File());
+  ASSERT_TRUE(opened.file.has_value());
+  EXPECT_EQ(opened.file->build_id(), "abcd");
+  EXPECT_EQ(opened.file->architecture(), Architecture::kX86_64);
+  EXPECT_EQ(opened.file->symbols(), ElfFile::Symbols::kFull);
+  const FunctionTable functions = opened.file->ReadFunctions();
+  EXPECT_EQ(functions.Find(0x1008), "f");
+  EXPECT_EQ(functions.Find(0x1010), "g");
+  EXPECT_EQ(functions.Find(0x1020), "");
+}
+
+TEST(ElfFileTest, SaysWhichSymbolsItHas) {
+  const OpenedElf dynamic(SmallElf(ElfBytes::kDynsym).File());
+  EXPECT_EQ(dynamic.file->symbols(), ElfFile::Symbols::kDynamic);
+  EXPECT_EQ(dynamic.file->ReadFunctions().Find(0x1000), "f");
+  ElfBytes stripped;
+  stripped.AddBuildId({1});
+  const OpenedElf none(stripped.File());
+  EXPECT_EQ(none.file->symbols(), ElfFile::Symbols::kNone);
+  EXPECT_TRUE(none.file->ReadFunctions().empty());
+}
+
+TEST(ElfFileTest, SegmentsPutTheFileIntoMemory) {
+  const OpenedElf opened(SmallElf().File());
+  EXPECT_TRUE(opened.file->Maps(0x100, 0x1100));
+  EXPECT_TRUE(opened.file->Maps(0x17F, 0x117F));
+  EXPECT_FALSE(opened.file->Maps(0x100, 0x2100));
+  EXPECT_EQ(opened.file->AddressAt(0x150), 0x1150u);
+  EXPECT_EQ(opened.file->AddressAt(~std::uint64_t{0}), std::nullopt);
+}
+
+TEST(ElfFileTest, FindsSectionsByName) {
+  ElfBytes elf = SmallElf();
+  elf.Add({.name = ".data", .content = {1, 2, 3}});
+  elf.Add({.name = ".packed",
+           .flags = ElfBytes::kCompressed,
+           .content = ElfBytes::Compressed(Bytes(500, 7))});
+  const OpenedElf opened(elf.File());
+  const auto place = opened.file->FindSection(".data");
+  ASSERT_TRUE(place.has_value());
+  EXPECT_EQ(opened.bytes[place->offset + 2], 3);
+  EXPECT_EQ(place->bytes, 3u);
+  EXPECT_FALSE(place->is_compressed);
+  EXPECT_TRUE(opened.file->FindSection(".packed")->is_compressed);
+  EXPECT_FALSE(opened.file->FindSection(".dat").has_value());
+  EXPECT_EQ(opened.file->ReadSection(".data", 3), (Bytes{1, 2, 3}));
+  EXPECT_TRUE(opened.file->ReadSection(".data", 2).empty()) << "more than are wanted";
+  EXPECT_EQ(opened.file->ReadSection(".packed", 500), Bytes(500, 7));
+  EXPECT_TRUE(opened.file->ReadSection(".packed", 499).empty());
+}
+
+TEST(ElfFileTest, OtherFilesAreNone) {
+  const Bytes good = SmallElf().File();
+  EXPECT_FALSE(OpenedElf({}).file.has_value());
+  for (std::size_t size = 0; size < ElfBytes::kHeaderBytes; ++size)
+    EXPECT_FALSE(OpenedElf(Bytes(good.begin(), good.begin() + static_cast<int>(size))).file)
+        << size;
+  for (const std::size_t at : {0, 4, 5, 18}) {  // the mark, the class, the order, the machine
+    Bytes bad = good;
+    bad[at] = 9;
+    EXPECT_FALSE(OpenedElf(bad).file.has_value()) << at;
+  }
+}
+
+TEST(ElfFileTest, BrokenFilesCostNamesOnly) {
+  const Bytes good = SmallElf().File();
+  const auto use_all = [](const Bytes& bytes) {
+    const OpenedElf opened(bytes);
+    if (!opened.file.has_value()) return;
+    const FunctionTable functions = opened.file->ReadFunctions();
+    EXPECT_LE(functions.Find(0x1000).size(), bytes.size());
+    EXPECT_LE(opened.file->ReadSection(".text", 1000).size(), 1000u);
+    EXPECT_TRUE(opened.file->ReadLinkageStubs(functions).Find(0x1000).empty());
+    const auto place = opened.file->FindSection(".text");
+    if (place.has_value() && !opened.file->ReadSection(".text", bytes.size()).empty()) {
+      EXPECT_LE(place->offset, bytes.size());
+    }
+  };
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    Bytes bad = good;
+    bad[at] ^= 0xFF;
+    use_all(bad);
+    use_all(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(at)));
+  }
+}
+
+}  // namespace
+}  // namespace strobe::internal

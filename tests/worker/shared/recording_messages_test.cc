@@ -1,0 +1,88 @@
+#include "strobe/worker/shared/recording_messages.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "../known_value_types.h"
+#include "strobe/testing/profiles.h"
+#include "strobe/worker/shared/profile_bytes.h"
+
+namespace strobe::internal {
+namespace {
+
+using testing::kKnownValueTypes;
+
+const RecordingOptions kSecond{.duration = std::chrono::seconds(1)};
+
+TEST(RecordingMessages, TheCallComesBackAndIsChecked) {
+  const RecordingOptions options{.duration = std::chrono::milliseconds(1500),
+                                 .value_types = {"wall", "cpu"},
+                                 .frequency_hz = 997.5};
+  const std::string text = JoinRecording(options);
+  const absl::StatusOr<RecordingOptions> read = SplitRecording(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->duration, options.duration);
+  EXPECT_EQ(read->value_types, options.value_types);
+  EXPECT_EQ(read->frequency_hz, options.frequency_hz);
+  EXPECT_TRUE(SplitRecording(JoinRecording(kSecond))->value_types.empty());
+  EXPECT_FALSE(SplitRecording(std::string_view(text).substr(0, 15)).ok());
+  EXPECT_FALSE(SplitRecording(JoinRecording({.duration = std::chrono::milliseconds(-1)})).ok());
+}
+
+TEST(RecordingMessages, AProfileOrAStatusComesBack) {
+  absl::StatusOr<SocketPair> sockets = MakeSocketPair();
+  ASSERT_TRUE(sockets.ok());
+  const Profile profile = testing::SmallProfile().profile;
+  ASSERT_TRUE(SendProfile(sockets->other, profile).ok());
+  const absl::StatusOr<Profile> read = AwaitProfile(sockets->own, kSecond, kKnownValueTypes);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(ProfileBytes(*read), ProfileBytes(profile));
+  const absl::Status status = absl::NotFoundError("there is none");
+  ASSERT_TRUE(SendProfile(sockets->other, status).ok());
+  EXPECT_EQ(AwaitProfile(sockets->own, kSecond, kKnownValueTypes).status(), status);
+  sockets->other = WorkerSocket();
+  EXPECT_EQ(AwaitProfile(sockets->own, kSecond, kKnownValueTypes).status().code(),
+            absl::StatusCode::kUnavailable);
+}
+
+// Memory that could still change, or none, is no profile.
+TEST(RecordingMessages, OnlySealedMemoryIsRead) {
+  const absl::StatusOr<SocketPair> sockets = MakeSocketPair();
+  ASSERT_TRUE(sockets.ok());
+  const std::string bytes = ProfileBytes(testing::SmallProfile().profile);
+  const int memory = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ASSERT_EQ(write(memory, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  for (const int descriptor : {memory, -1}) {
+    Message answer{.kind = MessageKind::kRecorded};
+    answer.descriptors[0] = descriptor;
+    ASSERT_TRUE(sockets->other.Send(answer).ok());
+    EXPECT_EQ(AwaitProfile(sockets->own, kSecond, kKnownValueTypes).status().code(),
+              absl::StatusCode::kInternal);
+  }
+  close(memory);
+}
+
+TEST(RecordingMessages, ACancelledCallTellsTheWorker) {
+  const absl::StatusOr<SocketPair> sockets = MakeSocketPair();
+  ASSERT_TRUE(sockets.ok());
+  RecordingOptions options = kSecond;
+  options.cancelled = std::make_shared<const std::atomic<bool>>(true);
+  std::thread worker([&] {
+    EXPECT_TRUE(sockets->other.Receive(-1).ok());
+    EXPECT_TRUE(SendProfile(sockets->other, testing::SmallProfile().profile).ok());
+  });
+  EXPECT_TRUE(AwaitProfile(sockets->own, options, kKnownValueTypes).ok());
+  worker.join();
+}
+
+}  // namespace
+}  // namespace strobe::internal
