@@ -57,7 +57,7 @@ cpus=$(nproc 2>/dev/null || echo 1)
 echo "quickstart: the first profile comes in about $((15 + 75 / cpus)) s on $cpus CPUs of this machine"
 
 # Many sources share a translation unit, and only the signal handler is optimised for its speed: an
-# installation compiles better code for longer (README.md). Configured once; a directory that was
+# installation compiles better code for longer (src/docs/start.md). Configured once; a directory that was
 # left half configured, or without the example or the command, is configured again.
 setup='--optimization=1 --unity=on --unity-size=40 -Dtests=false --wrap-mode=nofallback'
 if [ ! -f build/build.ninja ]; then

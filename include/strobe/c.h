@@ -49,7 +49,7 @@ enum {
 };
 
 // Begins a session. `options` is NULL, or has an option a line, "field=value" with the fields and
-// values of README.md's table. The text counts as what code sets: it beats the environment's
+// values of src/docs/options.md. The text counts as what code sets: it beats the environment's
 // STROBE_* variables, and STROBE_ENABLED=0 beats all.
 //
 // The profiler gets its options once: from the first strobe_start whose options are accepted, or

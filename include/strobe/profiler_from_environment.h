@@ -19,11 +19,10 @@
 
 namespace strobe {
 
-// A session from the object's construction to its end, if a variable of README.md's table of
-// options is set and not empty: STROBE_ENABLED=1 asks for a session with the defaults. With
-// STROBE_TOGGLE_SIGNAL and without STROBE_ENABLED, that signal begins the session. Without one,
-// or with STROBE_ENABLED=0, there is no profiler: the object reads the environment, and does
-// nothing else.
+// A session from the object's construction to its end, if a variable of src/docs/options.md is set
+// and not empty: STROBE_ENABLED=1 asks for a session with the defaults. With STROBE_TOGGLE_SIGNAL
+// and without STROBE_ENABLED, that signal begins the session. Without one, or with
+// STROBE_ENABLED=0, there is no profiler: the object reads the environment, and does nothing else.
 //
 // Thread-safe. It must end on the thread that it began on. After a fork, the child has no session.
 class [[nodiscard]] ProfilerFromEnvironment {

@@ -43,9 +43,9 @@ TEST(KnownVariables, TheNearestIsNamed) {
 }
 
 TEST(KnownVariables, WhereNoneIsNearTheListIsNamed) {
-  EXPECT_THAT(Unknown({"STROBE_XYZXYZ"}),
-              ElementsAre("strobe: STROBE_XYZXYZ is not an option; README.md lists them all under "
-                          "Configuration"));
+  EXPECT_THAT(
+      Unknown({"STROBE_XYZXYZ"}),
+      ElementsAre("strobe: STROBE_XYZXYZ is not an option; src/docs/options.md lists them all"));
 }
 
 TEST(KnownVariables, ALineIsShortAndPrintable) {

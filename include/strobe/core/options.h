@@ -1,6 +1,6 @@
 // Every option of the profiler, with its default. This is the one list of option defaults; the
 // table in src/core/settings/options.cc binds each to its environment variable and to its accepted
-// range, and README.md shows that table.
+// range, and src/docs/options.md shows that table.
 //
 //   strobe::Profiler profiler(
 //       {.sampling = {.wall_frequency_hz = 10}, .exporter = {.directory = "profiles"}});

@@ -1,5 +1,5 @@
 // The contract of a platform: everything that the runtime asks of an operating system. To port the
-// profiler is to write one such type (see include/strobe/README.md).
+// profiler is to write one such type (see src/docs/howto/porting.md).
 #pragma once
 
 #include <concepts>

@@ -63,7 +63,7 @@ std::vector<std::string> UnknownVariables(std::span<const std::string> names) {
     lines.push_back(absl::StrCat(
         "strobe: ", absl::CHexEscape(absl::string_view(name).substr(0, kMaxShownBytes)),
         " is not an option",
-        nearest.empty() ? "; README.md lists them all under Configuration"
+        nearest.empty() ? "; src/docs/options.md lists them all"
                         : absl::StrCat("; did you mean ", std::string(kVariablePrefix),
                                        std::string(nearest), "?")));
   }
