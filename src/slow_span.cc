@@ -7,7 +7,7 @@
 
 #include "strobe/aggregate/slow_spans.h"
 #include "strobe/clock/system_clock.h"
-#include "strobe/platform/thread_link.h"
+#include "strobe/platform/registration_link.h"
 
 namespace strobe {
 namespace {

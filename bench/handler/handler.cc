@@ -138,17 +138,18 @@ class HandlerBench {
   }
 
   void Memory() {
-    auto& slot = session_.slot();
+    auto& thread = session_.thread();
     const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     const std::uintptr_t begin =
-        reinterpret_cast<std::uintptr_t>(&slot.channel->memo()) / page_bytes * page_bytes;
-    const std::size_t bytes = reinterpret_cast<std::uintptr_t>(&slot.channel->memo()) +
-                              sizeof(slot.channel->memo()) - begin;
+        reinterpret_cast<std::uintptr_t>(&thread.channel->memo()) / page_bytes * page_bytes;
+    const std::size_t bytes = reinterpret_cast<std::uintptr_t>(&thread.channel->memo()) +
+                              sizeof(thread.channel->memo()) - begin;
     std::vector<unsigned char> pages((bytes + page_bytes - 1) / page_bytes);
     if (mincore(reinterpret_cast<void*>(begin), bytes, pages.data()) != 0) return;
     const auto resident = std::count_if(pages.begin(), pages.end(),
                                         [](unsigned char page) { return (page & 1) != 0; });
-    Report("36 frames", "strobe", "memory per thread, at most", sizeof(slot.channel->memo()), "B");
+    Report("36 frames", "strobe", "memory per thread, at most", sizeof(thread.channel->memo()),
+           "B");
     Report("36 frames", "strobe", "memory per thread, resident",
            static_cast<double>(resident) * static_cast<double>(page_bytes), "B");
   }

@@ -45,7 +45,7 @@ int Run() {
     bare.push_back(TimeBatch(BareTimer, is_good));
     registration.push_back(
         TimeBatch([&] { return profiler.RegisterThread("worker").status().ok(); }, is_good));
-    // Lets the collector give the slots back: threads that come and go a hundred a second do the
+    // Lets the collector give the threads back: threads that come and go a hundred a second do the
     // same.
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }

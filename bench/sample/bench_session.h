@@ -34,29 +34,29 @@ class BenchSession {
     code_.Publish();
     auto registered = registry_.Register(NativePlatform::CurrentThread(), "bench");
     if (!registered.ok()) return;
-    slot_ = *registered;
-    slot_->channel->context.CopyFrom(internal::own_context);
-    slot_->next = internal::ThreadLinks();
-    internal::ThreadLinks() = slot_;
+    thread_ = *registered;
+    thread_->channel->context.CopyFrom(internal::own_context);
+    thread_->next = internal::RegistrationLinks();
+    internal::RegistrationLinks() = thread_;
     registry_.BeginCollecting();
-    session_->Attach(*slot_);
+    session_->Attach(*thread_);
   }
   ~BenchSession() {
-    if (slot_ == nullptr) return;
-    session_->Detach(*slot_);
-    internal::ThreadLinks() = slot_->next;
-    registry_.Unregister(slot_);
+    if (thread_ == nullptr) return;
+    session_->Detach(*thread_);
+    internal::RegistrationLinks() = thread_->next;
+    registry_.Unregister(thread_);
     session_->End();
     session_->FinishAll();
   }
   BenchSession(const BenchSession&) = delete;
   BenchSession& operator=(const BenchSession&) = delete;
 
-  [[nodiscard]] bool ok() const { return slot_ != nullptr; }
-  [[nodiscard]] internal::RegisteredThread<Traits>& slot() { return *slot_; }
+  [[nodiscard]] bool ok() const { return thread_ != nullptr; }
+  [[nodiscard]] internal::RegisteredThread<Traits>& thread() { return *thread_; }
   // A signal of that number that our handler takes for its own.
   [[nodiscard]] siginfo_t Signal(int number) const {
-    return MakeSignal(number, SI_TIMER, slot_->channel->token.Pack());
+    return MakeSignal(number, SI_TIMER, thread_->channel->token.Pack());
   }
   [[nodiscard]] siginfo_t Signal() const { return Signal(signal_); }
 
@@ -66,10 +66,10 @@ class BenchSession {
   // a whole stack of kFrames.
   bool Discard() {
     bool is_right = true;
-    for (auto record = slot_->channel->ring.Peek(); !record.empty();
-         record = slot_->channel->ring.Peek()) {
+    for (auto record = thread_->channel->ring.Peek(); !record.empty();
+         record = thread_->channel->ring.Peek()) {
       is_right &= FramesOf(record) == kFrames;
-      slot_->channel->ring.Pop();
+      thread_->channel->ring.Pop();
       ++discarded_;
     }
     return is_right;
@@ -84,7 +84,7 @@ class BenchSession {
     Delivery first(MakeSignal(kEmptySignal, SI_QUEUE, 0), Signal());
     std::size_t frames = 0;
     const std::function<void()> look = [&] {
-      frames = FramesOf(slot_->channel->ring.Peek());
+      frames = FramesOf(thread_->channel->ring.Peek());
       session_->Drain();
     };
     // Both calls are one, so that the same frames lie below them.
@@ -112,7 +112,7 @@ class BenchSession {
   internal::CollectorCounters counters_;
   internal::LoadedCode<Traits> code_{generated_, counters_.code};
   std::optional<internal::Session<Traits>> session_;
-  internal::RegisteredThread<Traits>* slot_ = nullptr;
+  internal::RegisteredThread<Traits>* thread_ = nullptr;
   std::size_t discarded_ = 0;
 };
 STROBE_HOLDS_HIDDEN_END

@@ -57,7 +57,7 @@ bool MeasureCase(StackCase stacks, FunctionKind kind, const char* contender,
   session.DeliverWhole(stacks, kind, kWarmingTurns + kTurns, delivery, [&] {
     if (delivery.turn <= kWarmingTurns) {
       session.Drain();
-    } else if (session.slot().channel->ring.used_bytes() > kDrainBytes) {
+    } else if (session.thread().channel->ring.used_bytes() > kDrainBytes) {
       is_right &= session.Discard();
     }
   });

@@ -62,7 +62,7 @@ void CompareLooks() {
   for (int turn = 0; turn < kTurns; ++turn) {
     const double pause_ns = CpuOfOne([] {}, 0);
     ThreadActivity activity;
-    clock.push_back(CpuOfOne([&] { static_cast<void>(probe.Look()); }, pause_ns));
+    clock.push_back(CpuOfOne([&] { static_cast<void>(probe.Poll()); }, pause_ns));
     place.push_back(CpuOfOne([&] { activity = probe.Observe(); }, pause_ns));
     copy.push_back(CpuOfOne(
         [&] { static_cast<void>(NativePlatform::ReadMemory(activity.sp, bytes)); }, pause_ns));

@@ -10,7 +10,7 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/label_set.h"
 #include "strobe/core/zone.h"
-#include "strobe/platform/thread_link.h"
+#include "strobe/platform/registration_link.h"
 
 namespace strobe {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "strobe/core/sample_context.h"
-#include "strobe/platform/thread_link.h"
+#include "strobe/platform/registration_link.h"
 #include "strobe/slow_span.h"
 
 namespace strobe {

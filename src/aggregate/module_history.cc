@@ -61,7 +61,7 @@ std::optional<std::uint32_t> ModuleHistory::Find(std::uint32_t generation, Addre
   return found || at + 1 == entries_.size() ? found : FindIn(entries_[at + 1], address);
 }
 
-bool ModuleHistory::HasGone(std::uint32_t generation, Address address) const {
+bool ModuleHistory::WasUnloaded(std::uint32_t generation, Address address) const {
   const std::optional<std::uint32_t> found = Find(generation, address);
   return found && FindIn(entries_.back(), address) != found;
 }

@@ -41,7 +41,7 @@ std::string ShareOfProcess(const Stats& stats) {
                          process_ns / 1e9);
 }
 
-std::string Subject(const Profile& profile) {
+std::string WhatWasProfiled(const Profile& profile) {
   const auto is_sampled = [](const ProfileThread& thread) { return thread.samples != 0; };
   return absl::StrCat("strobe: program ", profile.program, ", process ", profile.process_id,
                       ", period ", profile.sequence,
@@ -78,7 +78,7 @@ std::string Quality(const Stats& stats) {
 // pprof shows these lines before every report: what was profiled, how completely, and at what cost.
 std::vector<std::string> ProfileComments(const Profile& profile) {
   const Stats& stats = profile.stats;
-  std::string subject = Subject(profile);
+  std::string subject = WhatWasProfiled(profile);
   std::string quality = Quality(stats);
   std::string cost = Cost(stats);
   // Exceptions have a line only if they happened.

@@ -28,7 +28,7 @@ class QueueDepthProvider {
   [[nodiscard]] bool enabled() const { return true; }
   [[nodiscard]] std::int64_t poll_period_ns() const { return 20'000'000; }
   // The weight of the stack that the thread is at. Without a weight no stack is taken.
-  std::int64_t Poll(strobe::SampledThread& /*thread*/, ThreadState& state, std::int64_t now_ns) {
+  std::int64_t Poll(strobe::SampleTarget& /*thread*/, ThreadState& state, std::int64_t now_ns) {
     const std::int64_t since_ns = std::exchange(state.polled_ns, now_ns);
     if (since_ns == 0) return 0;
     return queued_jobs.load(std::memory_order_relaxed) * (now_ns - since_ns);

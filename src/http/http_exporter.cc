@@ -181,7 +181,7 @@ Judgement HttpExporter::Deliver(const Messages& messages, const std::string& key
       partly_delivered_.erase(partly_delivered_.begin());
     partly_delivered_[key] = done;
   }
-  judgement.status = Told(judgement.status);
+  judgement.status = WithoutSecrets(judgement.status);
   last_status_ = is_settled ? absl::OkStatus() : judgement.status;
   account_.last_error = std::string(judgement.status.message());
   is_settled ? void(next_pause_ = kMinPause) : Pause(judgement.verdict);
@@ -253,7 +253,7 @@ std::string HttpExporter::WithoutSecrets(std::string_view text) const {
 }
 
 // The status as people may see it.
-absl::Status HttpExporter::Told(const absl::Status& status) const {
+absl::Status HttpExporter::WithoutSecrets(const absl::Status& status) const {
   if (status.ok()) return status;
   const absl::string_view message = status.message();
   return {status.code(),

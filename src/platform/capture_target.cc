@@ -14,7 +14,7 @@ constinit HandlerCounters handler_counters;
 
 const char copy_anchor = 0;
 
-constinit thread_local ThreadLink* thread_links = nullptr;
+constinit thread_local RegistrationLink* thread_links = nullptr;
 constinit thread_local ThreadContext own_context;
 
 CaptureEntry& CaptureEntryOf(std::size_t arena) { return capture_entries[arena]; }

@@ -44,18 +44,18 @@ TEST(ModuleHistory, RecordJustAfterALoadCarriesTheGenerationBefore) {
 
 TEST(ModuleHistory, KnowsWhatHasGone) {
   ModuleHistory history;
-  EXPECT_FALSE(history.HasGone(1, 0x1000));
+  EXPECT_FALSE(history.WasUnloaded(1, 0x1000));
   history.Add(1, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x5000, "gone"),
                             MakeModule(0x7000, "old")}));
   history.Add(2, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x7000, "new"),
                             MakeModule(0x9000, "fresh")}));
-  EXPECT_FALSE(history.HasGone(1, 0x1000));
-  EXPECT_TRUE(history.HasGone(1, 0x5000));
-  EXPECT_TRUE(history.HasGone(1, 0x7000)) << "another has its place";
-  EXPECT_FALSE(history.HasGone(1, 0x9000)) << "just loaded";
-  EXPECT_FALSE(history.HasGone(1, 0xF000)) << "no module's then or now";
-  EXPECT_FALSE(history.HasGone(2, 0x5000));
-  EXPECT_FALSE(history.HasGone(2, 0x7000));
+  EXPECT_FALSE(history.WasUnloaded(1, 0x1000));
+  EXPECT_TRUE(history.WasUnloaded(1, 0x5000));
+  EXPECT_TRUE(history.WasUnloaded(1, 0x7000)) << "another has its place";
+  EXPECT_FALSE(history.WasUnloaded(1, 0x9000)) << "just loaded";
+  EXPECT_FALSE(history.WasUnloaded(1, 0xF000)) << "no module's then or now";
+  EXPECT_FALSE(history.WasUnloaded(2, 0x5000));
+  EXPECT_FALSE(history.WasUnloaded(2, 0x7000));
 }
 
 TEST(ModuleHistory, GenerationsThatOnlyAddShareAList) {

@@ -117,12 +117,12 @@ TEST(Recording, OneThatJoinsKnowsTheModulesThatAreLoaded) {
   first.SetModules(1, map("/one"));
   Recording second({0}, kRecordingBytes, {});
   second.Join(first);
-  EXPECT_FALSE(second.HasGone(1, 0x1100));
+  EXPECT_FALSE(second.WasUnloaded(1, 0x1100));
   for (Recording* recording : {&first, &second}) recording->SetModules(2, map("/two"));
-  EXPECT_TRUE(second.HasGone(1, 0x1100));
+  EXPECT_TRUE(second.WasUnloaded(1, 0x1100));
   static_cast<void>(first.Take(ProcessLabels(), {}));
-  EXPECT_FALSE(first.HasGone(1, 0x1100)) << "a new period knows what is loaded now";
-  EXPECT_TRUE(second.HasGone(1, 0x1100));
+  EXPECT_FALSE(first.WasUnloaded(1, 0x1100)) << "a new period knows what is loaded now";
+  EXPECT_TRUE(second.WasUnloaded(1, 0x1100));
 }
 
 TEST(Recording, CountsAThreadWithoutRoomForItsLifeOnceAPeriod) {

@@ -8,7 +8,7 @@ struct MyProvider {
   bool enabled() const { return true; }
   std::int64_t poll_period_ns() const { return 1; }
 #ifndef REFUSED  // Without Poll the period is of no use.
-  std::int64_t Poll(strobe::SampledThread&, ThreadState&, std::int64_t) { return 0; }
+  std::int64_t Poll(strobe::SampleTarget&, ThreadState&, std::int64_t) { return 0; }
 #endif
 };
 static_assert(strobe::SampleProvider<MyProvider>);

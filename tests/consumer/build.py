@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Builds and runs the consumer: build.py WAY COMPILER SOURCE_ROOT BUILD_ROOT.
 
-WAY is subproject or installed, each also with _disabled, for a Strobe configured with -Denabled=false; or, installed too: cmake, static (a
+WAY is subproject or installed, each also with _disabled, for a Strobe configured with -Denabled=false (of the subproject then, only the
+consumer's own code is compiled: that library is the installed one's); or, installed too: cmake, static (a
 program without shared libraries), lto (link time optimization); or libcxx: a subproject built by clang with libc++, Abseil too. Exit status
 77, with the reason, if there is no such compiler.
 """
@@ -28,8 +29,8 @@ def skip(reason):
     sys.exit(77)
 
 
-def build_subproject(work, source, compiler, *options, subprojects={}, targets=()):
-    """Strobe as a folder below subprojects/, beside further ones."""
+def set_up_subproject(work, source, compiler, *options, subprojects={}):
+    """Strobe as a folder below subprojects/, beside further ones. Returns the build directory."""
     shutil.copytree(source / "tests/consumer/subproject", work / "consumer")
     shutil.copy(source / "tests/consumer/main.cc", work / "consumer")
     (work / "consumer/subprojects").mkdir()
@@ -37,9 +38,22 @@ def build_subproject(work, source, compiler, *options, subprojects={}, targets=(
         (work / "consumer/subprojects" / name).symlink_to(path)
     run(["meson", "setup", "build", "--wrap-mode=nodownload", "-Dbuildtype=debug", "--unity=on", "--unity-size=20", *options], work / "consumer",
         CXX=compiler)
-    run(["ninja", "-C", "build", "-j1", *targets], work / "consumer")
-    check_subproject(work / "consumer/build")
-    return work / "consumer/build/consumer"
+    return work / "consumer/build"
+
+
+def build_subproject(work, source, compiler, *options, subprojects={}, targets=()):
+    build = set_up_subproject(work, source, compiler, *options, subprojects=subprojects)
+    run(["ninja", "-C", build, "-j1", *targets], work)
+    check_subproject(build)
+    return build / "consumer"
+
+
+def compile_disabled_subproject(work, source, compiler):
+    build = set_up_subproject(work, source, compiler, "-Dstrobe:enabled=false")
+    own = [entry for entry in json.loads((build / "compile_commands.json").read_text()) if entry["output"].startswith("consumer.p/")]
+    run(["ninja", "-C", build, "-j1", *(entry["output"] for entry in own)], work)
+    if not own or not all("-DSTROBE_DISABLED=1" in entry["command"] for entry in own):
+        sys.exit("the dependency does not tell whether the library is a stub")
 
 
 def check_subproject(build):
@@ -166,8 +180,10 @@ def main():
     disabled = way.endswith("_disabled")
     with tempfile.TemporaryDirectory() as directory:
         work = pathlib.Path(directory)
-        if way.startswith("subproject"):
-            program = build_subproject(work, source, compiler, *(["-Dstrobe:enabled=false"] if disabled else []))
+        if way == "subproject_disabled":
+            return compile_disabled_subproject(work, source, compiler)
+        if way == "subproject":
+            program = build_subproject(work, source, compiler)
         elif way == "libcxx":
             program = build_libcxx(work, source, compiler)
         elif way == "cmake":

@@ -245,7 +245,7 @@ def missing(block, strobe, packages, folder):
 
 
 def commands(root, build, strobe, *programs):
-    build, strobe = pathlib.Path(build), pathlib.Path(strobe)
+    build, strobe, *programs = (pathlib.Path(path).resolve() for path in (build, strobe, *programs))
     failures, run, console, left_out = [], 0, [], []
     with tempfile.TemporaryDirectory() as directory:
         work = pathlib.Path(directory)

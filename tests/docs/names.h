@@ -26,7 +26,7 @@ struct QueueDepthProvider {
   explicit QueueDepthProvider(const strobe::SamplingOptions& options);
   [[nodiscard]] bool enabled() const;
   [[nodiscard]] std::int64_t poll_period_ns() const;
-  std::int64_t Poll(strobe::SampledThread& thread, ThreadState& state, std::int64_t now_ns);
+  std::int64_t Poll(strobe::SampleTarget& thread, ThreadState& state, std::int64_t now_ns);
 };
 struct Connection {};
 inline Connection connection;

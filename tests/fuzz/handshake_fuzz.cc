@@ -23,7 +23,7 @@ namespace {
 
 using testing::FuzzInput;
 using testing::NextDescriptor;
-using Arena = SlotArena<ServedTraits<DefaultTraits>>;
+using Arena = ChannelArena<WorkerTraitsOf<DefaultTraits>>;
 
 constexpr std::uint8_t kMaxPatches = 8;
 
@@ -42,7 +42,7 @@ std::size_t RingBytes() { return static_cast<std::size_t>(*ProfilerOptions().thr
 // The header of a good area, with patches, in a file that may be too short or not sealed.
 int AreaFile(FuzzInput& input) {
   static const SharedArea area =
-      *SharedArea::Create(1, Arena::kSlotsPerChunk, Arena::ChunkBytes(RingBytes()));
+      *SharedArea::Create(1, Arena::kChannelsPerChunk, Arena::ChunkBytes(RingBytes()));
   std::string header(reinterpret_cast<const char*>(&area.header()), sizeof(SharedAreaHeader));
   Patch(input, header);
   const auto how = input.Take<std::uint8_t>();

@@ -35,14 +35,14 @@ void Print(LoadedProfile loaded) {
   request.min_percent = 0;
   request.filter.ignore = "ignored";
   if (!loaded.profile.moments.empty()) request.filter.to_s = 1;
-  const Paper paper(Terminal{.shows_output = true, .columns = 40});
-  const absl::StatusOr<Subject> subject = MakeSubject(std::move(loaded), request);
+  const Printer printer(Terminal{.shows_output = true, .columns = 40});
+  const absl::StatusOr<FilteredProfile> subject = MakeFilteredProfile(std::move(loaded), request);
   if (!subject.ok()) return;
   for (const bool is_json : {false, true}) {
     request.json = is_json;
     for (const auto command : {TopCommand, TreeCommand, PeekCommand, InfoCommand})
-      command(*subject, request, paper).IgnoreError();
-    DiffCommand(*subject, *subject, request, paper).IgnoreError();
+      command(*subject, request, printer).IgnoreError();
+    DiffCommand(*subject, *subject, request, printer).IgnoreError();
   }
 }
 

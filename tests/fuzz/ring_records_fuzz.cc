@@ -38,21 +38,21 @@ struct FuzzTraits : ArchetypeTraits {
   using Providers = ProviderList<CpuTimeProvider, WallTimeProvider>;
   using Platform = ManualPlatform;
 };
-using Slot = internal::RegisteredThread<FuzzTraits>;
+using Thread = internal::RegisteredThread<FuzzTraits>;
 
-// A registry with one live slot, for all inputs.
+// A registry with one live thread, for all inputs.
 struct Fixture {
   internal::ThreadRegistry<FuzzTraits> registry{1, kRingBytes};
   internal::CodeRegistry code;
   internal::CollectorCounters counters;
-  Slot* slot = nullptr;
-  Fixture() { slot = *registry.Register({.id = 1, .stack = {}}, "fuzzed"); }
+  Thread* thread = nullptr;
+  Fixture() { thread = *registry.Register({.id = 1, .stack = {}}, "fuzzed"); }
 };
 
 // A record as a capture writes it, if the bytes say so, or any bytes.
-void Commit(Slot& slot, FuzzInput& input, std::uint8_t size_code, bool is_framed) {
+void Commit(Thread& thread, FuzzInput& input, std::uint8_t size_code, bool is_framed) {
   const auto bytes = input.TakeBytes(std::size_t{size_code} * 4);
-  std::byte* record = slot.channel->ring.Reserve(kMaxRecordBytes + sizeof(RecordHeader));
+  std::byte* record = thread.channel->ring.Reserve(kMaxRecordBytes + sizeof(RecordHeader));
   if (record == nullptr || bytes.empty()) return;
   std::memcpy(record, bytes.data(), bytes.size());
   std::size_t size = bytes.size();
@@ -71,7 +71,7 @@ void Commit(Slot& slot, FuzzInput& input, std::uint8_t size_code, bool is_framed
     size = RecordBytes(words, header.frame_count, header.slice_bytes);
     std::memcpy(record, &header, sizeof(header));
   }
-  slot.channel->ring.Commit(size);
+  thread.channel->ring.Commit(size);
 }
 
 void Overwrite(std::span<std::byte> storage, FuzzInput& input, std::uint8_t size_code) {
@@ -92,9 +92,9 @@ void Run(FuzzInput input) {
   static auto* const fixture = new Fixture;
   static const ProfilerOptions options(
       {.sampling = {.wall_frequency_hz = 10}, .collector = {.memory_bytes = 1048576}});
-  Slot& slot = *fixture->slot;
-  const std::span<std::byte> storage = fixture->registry.arena()->RingMemory(slot.index());
-  slot.channel->ring.Reset(storage);
+  Thread& thread = *fixture->thread;
+  const std::span<std::byte> storage = fixture->registry.arena()->RingMemory(thread.index());
+  thread.channel->ring.Reset(storage);
   std::fill(storage.begin(), storage.end(), std::byte{0});
   internal::LoadedCode<FuzzTraits> code(fixture->code, fixture->counters);
   internal::Session<FuzzTraits> session(options, fixture->registry, code, fixture->counters, 1);
@@ -104,13 +104,13 @@ void Run(FuzzInput input) {
     const auto operation = input.Take<std::uint8_t>();
     const auto size_code = input.Take<std::uint8_t>();
     switch (operation % 4) {
-      case 0: Commit(slot, input, size_code, true); break;
-      case 1: Commit(slot, input, size_code, false); break;
+      case 0: Commit(thread, input, size_code, true); break;
+      case 1: Commit(thread, input, size_code, false); break;
       case 2: Overwrite(storage, input, size_code); break;
       default:
-        fixture->registry.arena()->Mark(*slot.channel);
+        fixture->registry.arena()->Mark(*thread.channel);
         STROBE_CHECK(session.Drain() <= 1, "a ring that is more than full");
-        STROBE_CHECK(slot.channel->ring.Peek().empty(),
+        STROBE_CHECK(thread.channel->ring.Peek().empty(),
                      "a ring that has been drained and is not empty");
     }
   }

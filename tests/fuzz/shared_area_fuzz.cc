@@ -1,6 +1,6 @@
 // The memory that a program shares with its worker, written over at any place while the worker's
-// session drains: seats, channels, rings, words of changed slots, what captures know of the code.
-// The worker touches nothing else, ends, and what comes out is a well-formed profile.
+// session drains: registrations, channels, rings, words of changed slots, what captures know of the
+// code. The worker touches nothing else, ends, and what comes out is a well-formed profile.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -20,13 +20,13 @@
 #include "strobe/runtime/drain/recording_columns.h"
 #include "strobe/testing/pprof_reader.h"
 #include "strobe/testing/profile_check.h"
-#include "strobe/worker/serve/seat_keeper.h"
+#include "strobe/worker/serve/registration_keeper.h"
 
 namespace strobe::testing {
 namespace {
 
 using Traits = ManualWorkerTraits;
-using internal::Seat;
+using internal::SharedRegistration;
 
 constexpr std::uint32_t kThreads = 3;
 constexpr std::size_t kMaxRecordBytes = 1024;
@@ -45,12 +45,12 @@ class Pristine {
       std::memcpy(parts[i].data(), saved_[i].data(), saved_[i].size());
     return sharing_;
   }
-  // All that the program may write: the front of the area with the seats, and the first chunk with
-  // its rings.
+  // All that the program may write: the front of the area with the registrations, and the first
+  // chunk with its rings.
   static std::array<std::span<std::byte>, 2> Parts() {
     auto* const front = reinterpret_cast<std::byte*>(&TheArea().header());
-    const auto seats = reinterpret_cast<std::byte*>(TheArea().At(kThreads + 1));
-    return {std::span<std::byte>{front, static_cast<std::size_t>(seats - front)},
+    const auto registrations = reinterpret_cast<std::byte*>(TheArea().At(kThreads + 1));
+    return {std::span<std::byte>{front, static_cast<std::size_t>(registrations - front)},
             TheArea().Chunk(0)};
   }
 
@@ -80,7 +80,7 @@ struct Worker {
   internal::ThreadRegistry<Traits> registry{1000, kSharedRingBytes};
   internal::LoadedCode<Traits> code{generated, counters};  // asks the registry at its end
   std::optional<internal::Session<Traits>> session;
-  internal::SeatKeeper<Traits> keeper{TheArea(), registry, counters};
+  internal::RegistrationKeeper<Traits> keeper{TheArea(), registry, counters};
 };
 
 // The first channel's word of marks: a capture finds it by its token, which may be written over.
@@ -130,14 +130,16 @@ void Overwrite(ManualSharing& sharing, FuzzInput& input, std::uint8_t code) {
   if (!bytes.empty()) std::memcpy(place.data() + offset, bytes.data(), bytes.size());
 }
 
-void ChangeSeat(FuzzInput& input, std::uint8_t code) {
+void ChangeShared(FuzzInput& input, std::uint8_t code) {
   const auto index = static_cast<std::uint32_t>(code / 4);  // up to that of the last slot
-  Seat& seat = *TheArea().At(index);
+  SharedRegistration& shared = *TheArea().At(index);
   switch (code % 4) {
-    case 0: seat.state = internal::SeatState::kTaken; break;
-    case 1: seat.state = internal::SeatState::kLeft; break;
-    case 2: seat.state = static_cast<internal::SeatState>(input.Take<std::uint32_t>()); break;
-    default: seat.since_cpu_ns = input.Take<std::int64_t>(); break;
+    case 0: shared.state = internal::SharedRegistrationState::kTaken; break;
+    case 1: shared.state = internal::SharedRegistrationState::kLeft; break;
+    case 2:
+      shared.state = static_cast<internal::SharedRegistrationState>(input.Take<std::uint32_t>());
+      break;
+    default: shared.since_cpu_ns = input.Take<std::int64_t>(); break;
   }
   TheArea().Announce(index);
 }
@@ -163,7 +165,7 @@ void Step(ManualSharing& sharing, Worker& worker, FuzzInput& input) {
     case 0: return Commit(sharing, input, code);
     case 1:
     case 2: return Overwrite(sharing, input, code);
-    case 3: return ChangeSeat(input, code);
+    case 3: return ChangeShared(input, code);
     case 4: return worker.keeper.See(*worker.session);
     case 5: return static_cast<void>(worker.session->Drain());
     case 6:

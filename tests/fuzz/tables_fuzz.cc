@@ -21,7 +21,7 @@
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/testing/profile_check.h"
 #include "strobe/testing/profiles.h"
-#include "strobe/worker/serve/served_code.h"
+#include "strobe/worker/serve/worker_code.h"
 #include "strobe/worker/shared/profile_bytes.h"
 #include "strobe/worker/shared/shared_contexts.h"
 #include "strobe/worker/shared/shared_ranges.h"
@@ -224,7 +224,7 @@ void Labels(FuzzInput& input) {
 void Ranges(FuzzInput& input) {
   SharedRanges& ranges = Zeroed<SharedRanges>();
   CodeRegistry registry;
-  ServedCode served;
+  WorkerCode served;
   for (std::size_t step = 0; step < kMaxSteps && !input.empty(); ++step) {
     const auto operation = input.Take<std::uint8_t>();
     if (operation % 4 == 0) {

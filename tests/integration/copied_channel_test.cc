@@ -53,8 +53,8 @@ TEST(CopiedChannel, IsDrainedInAnotherProcess) {
   Channel& channel = *thread.channel;
   registry.arena()->max_frames = 64;
   registry.arena()->code().generation = 1;
-  thread.next = internal::ThreadLinks();
-  internal::ThreadLinks() = &thread;
+  thread.next = internal::RegistrationLinks();
+  internal::RegistrationLinks() = &thread;
   channel.is_active = true;
   for (std::int64_t i = 0; i < kRequests; ++i) {
     channel.cells[0].requested.fetch_add(i + 1);
@@ -62,7 +62,7 @@ TEST(CopiedChannel, IsDrainedInAnotherProcess) {
     ASSERT_TRUE(WorkUntil([&] { return !channel.is_requested(); }, [] { BurnCpu(100'000); }));
   }
   channel.is_active = false;
-  internal::ThreadLinks() = thread.next;
+  internal::RegistrationLinks() = thread.next;
   const std::int64_t recorded = channel.cells[0].credited - channel.cells[0].carried;
   EXPECT_GT(recorded, 0);
 

@@ -179,12 +179,13 @@ TEST(HostileSignals, IgnoredBeforeUsStaysIgnored) {
 TEST(HostileSignals, ForgedPayloadsDoNoHarm) {
   const int signal = SIGRTMIN + 5;
   KeepingProfiler profiler(With(signal));
-  const std::uint64_t ours = internal::SlotToken::CopyMark() << internal::SlotToken::kCopyShift;
+  const std::uint64_t ours = internal::ChannelToken::CopyMark()
+                             << internal::ChannelToken::kCopyShift;
   RunAccounted(profiler, [signal, ours] {
     for (std::uint64_t i = 0; i < 4096; ++i) {
       sigval payload{};
       payload.sival_ptr = reinterpret_cast<void*>(
-          ours | (i * 0x9E3779B97F4A7C15U >> (64 - internal::SlotToken::kCopyShift)));
+          ours | (i * 0x9E3779B97F4A7C15U >> (64 - internal::ChannelToken::kCopyShift)));
       pthread_sigqueue(pthread_self(), signal, payload);
     }
     BurnCpu(10'000'000);

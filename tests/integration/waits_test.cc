@@ -114,7 +114,7 @@ class InterruptedWaits {
 
  private:
   void Interrupt() {
-    const std::uint64_t payload = internal::SlotToken{.arena = 7}.Pack();
+    const std::uint64_t payload = internal::ChannelToken{.arena = 7}.Pack();
     int interrupted = 0;
     while (!is_ending_.load()) {
       const timespec pause{.tv_sec = 0, .tv_nsec = 500'000};

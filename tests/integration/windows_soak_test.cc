@@ -69,7 +69,7 @@ class WindowsSoak : public ::testing::Test {
   // up for what it could not do in time, but not for long. If all have not run in the end, the test
   // fails.
   void StopThreads(steady_clock::time_point end) {
-    const std::uint64_t payload = internal::SlotToken{.arena = kArena}.Pack();
+    const std::uint64_t payload = internal::ChannelToken{.arena = kArena}.Pack();
     std::size_t next = 0;
     int looks = 0;
     for (auto due = steady_clock::now(); due < end || (!HaveAllRun() && looks++ < kPatienceLooks);

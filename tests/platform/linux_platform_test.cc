@@ -35,7 +35,7 @@ namespace strobe {
 namespace {
 
 using internal::CaptureTarget;
-using internal::SlotToken;
+using internal::ChannelToken;
 using ::testing::HasSubstr;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -48,7 +48,7 @@ constexpr bool kIsSanitized = false;
 
 constexpr std::uint8_t kArena = internal::kMaxArenas - 1;
 std::uint64_t Payload(std::uint32_t index) {
-  return SlotToken{.arena = kArena, .index = index}.Pack();
+  return ChannelToken{.arena = kArena, .index = index}.Pack();
 }
 
 // What arrived for one token.
@@ -196,11 +196,11 @@ TEST_F(LinuxPlatformTest, ARandomTimerExpiresAfterEachGapThatItDraws) {
   constexpr std::uint32_t kSeed = 7;
   constexpr int kWanted = 500;
   internal::CaptureEntryOf(kArena).function = &CheckGap;
-  const SlotToken token{.arena = kArena, .index = 1};
-  internal::ThreadLink link;
-  link.next = internal::ThreadLinks();
+  const ChannelToken token{.arena = kArena, .index = 1};
+  internal::RegistrationLink link;
+  link.next = internal::RegistrationLinks();
   link.token = &token;
-  internal::ThreadLinks() = &link;
+  internal::RegistrationLinks() = &link;
   gaps.timer = &link.random_timer;
   gaps.count = gaps.early = gaps.in_time = 0;
   gaps.before_ns = SteadyNs();
@@ -215,7 +215,7 @@ TEST_F(LinuxPlatformTest, ARandomTimerExpiresAfterEachGapThatItDraws) {
   const std::int64_t stop_ns = OwnCpuNs();
   while (is_started && OwnCpuNs() - stop_ns < 20'000'000) {
   }
-  internal::ThreadLinks() = link.next;
+  internal::RegistrationLinks() = link.next;
   if (!is_started) GTEST_SKIP() << "the system allows no perf events here";
   EXPECT_EQ(arrivals[1].weight, weight) << "stopped is stopped";
   EXPECT_EQ(arrivals[1].calls, weight);

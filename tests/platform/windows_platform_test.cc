@@ -19,10 +19,10 @@ namespace strobe {
 namespace {
 
 using internal::CaptureTarget;
-using internal::SlotToken;
+using internal::ChannelToken;
 
 constexpr std::uint8_t kArena = internal::kMaxArenas - 1;
-const std::uint64_t kPayload = SlotToken{.arena = kArena, .index = 3}.Pack();
+const std::uint64_t kPayload = ChannelToken{.arena = kArena, .index = 3}.Pack();
 constexpr Address kMagic = 0x5B0BE5B0BE5B0BE5;
 
 // A thread that runs until the test ends it, with a word on its stack that no other stack has.
@@ -57,7 +57,7 @@ class Worker {
 
 struct Arrival {
   int calls = 0;
-  SlotToken token;
+  ChannelToken token;
   Address sp = 0;
   bool has_magic = false;
   Address end = 0;

@@ -16,7 +16,7 @@ static_assert(!SampleProvider<UnitlessProvider>, "a column has a type and a unit
 
 struct LossyProvider : testing::ArchetypeClockedProvider {
   using ArchetypeClockedProvider::ArchetypeClockedProvider;
-  void Detach(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {}
+  void Detach(SampleTarget& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {}
 };
 static_assert(!SampleProvider<LossyProvider>, "Detach says what is missing");
 

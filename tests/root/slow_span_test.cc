@@ -11,7 +11,7 @@
 
 #include "strobe/aggregate/slow_spans.h"
 #include "strobe/clock/system_clock.h"
-#include "strobe/platform/thread_link.h"
+#include "strobe/platform/registration_link.h"
 #include "strobe/scoped_labels.h"
 #include "strobe/scoped_trace.h"
 #include "strobe/scoped_zone.h"

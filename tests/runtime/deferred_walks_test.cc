@@ -26,7 +26,7 @@ constexpr std::size_t kDepth = 6;
 // stacks are walked by frame pointers.
 class DeferredWalks : public ::testing::Test {
  protected:
-  using Slot = RegisteredThread<TableTraits>;
+  using Thread = RegisteredThread<TableTraits>;
   static constexpr std::size_t kRingBytes = 4096;
   static constexpr Address kStackBytes = 512;
 
@@ -38,16 +38,16 @@ class DeferredWalks : public ::testing::Test {
     session_ = std::make_unique<Session<TableTraits>>(options_, registry_, code_, counters_, 23);
     registry_.BeginCollecting();
     const auto base = reinterpret_cast<Address>(stack_.data());
-    slot_ = *registry_.Register({.id = 1, .stack = {.low = base, .high = base + kStackBytes}},
-                                "thread");
-    slot_->next = ThreadLinks();
-    ThreadLinks() = slot_;
-    session_->Attach(*slot_);
+    thread_ = *registry_.Register({.id = 1, .stack = {.low = base, .high = base + kStackBytes}},
+                                  "thread");
+    thread_->next = RegistrationLinks();
+    RegistrationLinks() = thread_;
+    session_->Attach(*thread_);
   }
   void TearDown() override {
     if (session_ != nullptr) Finish();
-    ThreadLinks() = slot_->next;
-    registry_.Unregister(slot_);
+    RegistrationLinks() = thread_->next;
+    registry_.Unregister(thread_);
   }
 
   static void AddModule(Address start) {
@@ -62,7 +62,7 @@ class DeferredWalks : public ::testing::Test {
     });
   }
 
-  [[nodiscard]] std::int64_t PeriodNs() const { return slot_->channel->timer_period_ns; }
+  [[nodiscard]] std::int64_t PeriodNs() const { return thread_->channel->timer_period_ns; }
   // The thread runs for a period, and its timer expires. The stack has kDepth frames with frame
   // pointers: the leaf runs at `leaf`, its callers in the pieces of the module at `callers`, one
   // after the other.
@@ -79,7 +79,7 @@ class DeferredWalks : public ::testing::Test {
     NativeRegisters registers;
     registers.pc = leaf;
     registers.sp = registers.fp = base + kFirst * 8;
-    SlotToken token = slot_->channel->token;
+    ChannelToken token = thread_->channel->token;
     EXPECT_TRUE(ManualPlatform::DeliverWith(token.Pack(), 1, &registers));
   }
 
@@ -106,11 +106,11 @@ class DeferredWalks : public ::testing::Test {
     return only;
   }
   std::uint64_t Drops(DropReason reason) {
-    return slot_->channel->counters.drops[static_cast<std::size_t>(reason)];
+    return thread_->channel->counters.drops[static_cast<std::size_t>(reason)];
   }
   // Whole stacks, by what came to their end.
   std::uint64_t Captured() {
-    return slot_->channel->counters.ends[static_cast<std::size_t>(StackEnd::kComplete)];
+    return thread_->channel->counters.ends[static_cast<std::size_t>(StackEnd::kComplete)];
   }
   std::uint64_t Deferred() {
     return counters_.deferred_ends[static_cast<std::size_t>(StackEnd::kComplete)];
@@ -122,7 +122,7 @@ class DeferredWalks : public ::testing::Test {
   CollectorCounters counters_;
   LoadedCode<TableTraits> code_{generated_, counters_.code};
   std::unique_ptr<Session<TableTraits>> session_;
-  Slot* slot_ = nullptr;
+  Thread* thread_ = nullptr;
   alignas(16) std::array<Address, 1024> stack_{};
 };
 
@@ -225,20 +225,20 @@ TEST_F(DeferredWalks, WhereTheRingIsTooFullForTheStackTheWeightIsCarried) {
   std::int64_t delivered = 0;
   for (; Drops(DropReason::kNoTable) < 3; ++delivered) Deliver(kText + 5);
   EXPECT_EQ(Drops(DropReason::kRingFull), 0u) << "a larger ring would be full of such stacks, too";
-  EXPECT_EQ(slot_->channel->cells[0].carried, 3 * PeriodNs());
+  EXPECT_EQ(thread_->channel->cells[0].carried, 3 * PeriodNs());
   session_->Drain();
   Deliver(kText + 5);
-  EXPECT_EQ(slot_->channel->cells[0].carried, 0);
+  EXPECT_EQ(thread_->channel->cells[0].carried, 0);
   EXPECT_EQ(OnlyStackOf(Finish()).cpu_ns, (delivered + 1) * PeriodNs());
   EXPECT_EQ(Deferred(), static_cast<std::uint64_t>(delivered - 3));
 }
 
 // What of it fits is for the tables, and the sample waits for the next one.
 TEST_F(DeferredWalks, AStackThatIsTooLongForARecordIsNotCut) {
-  slot_->channel->stack.high = slot_->channel->stack.low + sizeof(stack_);
+  thread_->channel->stack.high = thread_->channel->stack.low + sizeof(stack_);
   Deliver(kText + 5);
   EXPECT_EQ(Drops(DropReason::kNoTable), 1u);
-  EXPECT_EQ(slot_->channel->cells[0].carried, PeriodNs());
+  EXPECT_EQ(thread_->channel->cells[0].carried, PeriodNs());
   session_->Drain();
   EXPECT_EQ(counters_.samples, 0u);
   EXPECT_EQ(Deferred(), 0u);

@@ -23,7 +23,7 @@ using testing::ManualTraits;
 
 class ForgedRecords : public ::testing::Test {
  protected:
-  using Slot = RegisteredThread<ManualTraits>;
+  using Thread = RegisteredThread<ManualTraits>;
   using Sums = std::map<std::string, std::int64_t>;
 
   void SetUp() override {
@@ -32,25 +32,25 @@ class ForgedRecords : public ::testing::Test {
     ASSERT_TRUE(registry_.Open().ok());
     session_ = std::make_unique<Session<ManualTraits>>(options_, registry_, code_, counters_, 23);
     registry_.BeginCollecting();
-    slot_ = *registry_.Register({.id = 1, .stack = {}}, "thread");
-    session_->Attach(*slot_);
+    thread_ = *registry_.Register({.id = 1, .stack = {}}, "thread");
+    session_->Attach(*thread_);
   }
-  void TearDown() override { registry_.Unregister(slot_); }
+  void TearDown() override { registry_.Unregister(thread_); }
 
   Profile Finish() { return testing::FinishSession(*session_); }
   // A record of one sample, whatever its header says, with these frames, leaf first; it is credited
   // as a capture does. Where it begins.
   std::byte* Write(RecordHeader header, const std::vector<Address>& frames) {
     const std::size_t bytes = RecordBytes(1, frames.size());
-    std::byte* const record = slot_->channel->ring.Reserve(bytes);
+    std::byte* const record = thread_->channel->ring.Reserve(bytes);
     const std::int64_t weight = 1;
     std::memcpy(record, &header, sizeof(header));
     std::memcpy(record + sizeof(header), &weight, sizeof(weight));
     std::memcpy(record + RecordBytes(1, 0), frames.data(), frames.size() * sizeof(Address));
-    slot_->channel->ring.Commit(bytes);
-    slot_->channel->cells[0].credited.fetch_add(1);
+    thread_->channel->ring.Commit(bytes);
+    thread_->channel->cells[0].credited.fetch_add(1);
     ManualPlatform::RunFor(1, 1);
-    registry_.arena()->Mark(*slot_->channel);
+    registry_.arena()->Mark(*thread_->channel);
     return record;
   }
   static RecordHeader HeaderOf(std::size_t frame_count, std::size_t shared_count = 0) {
@@ -84,7 +84,7 @@ class ForgedRecords : public ::testing::Test {
   CollectorCounters counters_;
   LoadedCode<ManualTraits> code_{generated_, counters_.code};
   std::unique_ptr<Session<ManualTraits>> session_;
-  Slot* slot_ = nullptr;
+  Thread* thread_ = nullptr;
 };
 
 TEST_F(ForgedRecords, WhatNoCaptureWroteIsPassedOver) {
@@ -118,12 +118,12 @@ TEST_F(ForgedRecords, AnUnknownContextIsTheOverflowSet) {
   Write(header, {0x400000});
   header = HeaderOf(0, /*shared_count=*/1);
   header.flags = kRecordHasContext;
-  std::byte* const record = slot_->channel->ring.Reserve(RecordBytes(2, 0));
+  std::byte* const record = thread_->channel->ring.Reserve(RecordBytes(2, 0));
   const std::array<std::int64_t, 2> words{-1, 5};
   std::memcpy(record, &header, sizeof(header));
   std::memcpy(record + sizeof(header), words.data(), sizeof(words));
-  slot_->channel->ring.Commit(RecordBytes(2, 0));
-  slot_->channel->cells[0].credited.fetch_add(5);
+  thread_->channel->ring.Commit(RecordBytes(2, 0));
+  thread_->channel->cells[0].credited.fetch_add(5);
   ManualPlatform::RunFor(1, 5);
   session_->Drain();
   const Profile profile = Finish();
@@ -137,10 +137,10 @@ TEST_F(ForgedRecords, AnUnknownContextIsTheOverflowSet) {
 TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatCouldNotBeRead) {
   Write(HeaderOf(3), {0x400003, 0x400002, 0x400001});
   Write(HeaderOf(4), {0x400030, 0x400020, 0x400010});  // not a record
-  slot_->channel->memo_is_stale = false;
+  thread_->channel->memo_is_stale = false;
   Write(HeaderOf(1, 2), {0x400040});  // shares unknown frames
   session_->Drain();
-  EXPECT_TRUE(slot_->channel->memo_is_stale) << "the next stack would go on sharing with it";
+  EXPECT_TRUE(thread_->channel->memo_is_stale) << "the next stack would go on sharing with it";
   EXPECT_EQ(TimeByStack(Finish()),
             (Sums{{"400001 400002 400003", 1}, {"[overflow]", 1}, {"[lost]", 1}}));
 }
@@ -150,9 +150,9 @@ TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatTheRingLost) {
   session_->Drain();
   std::byte* const record = Write(HeaderOf(3), {0x400030, 0x400020, 0x400010});
   std::memset(record - 8, 0xFF, 8);  // its framing
-  slot_->channel->memo_is_stale = false;
+  thread_->channel->memo_is_stale = false;
   session_->Drain();
-  EXPECT_TRUE(slot_->channel->memo_is_stale);
+  EXPECT_TRUE(thread_->channel->memo_is_stale);
   Write(HeaderOf(1, 2), {0x400040});  // a capture that was under way meanwhile
   session_->Drain();
   EXPECT_EQ(TimeByStack(Finish()),

@@ -1,4 +1,4 @@
-// An ExportWorker that hangs until the test says that it has ended.
+// An OutputThreads that hangs until the test says that it has ended.
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,7 @@ struct SessionTraits : ManualTraits {
 class SessionTest : public ::testing::Test {
  protected:
   using Registry = ThreadRegistry<SessionTraits>;
-  using Slot = Registry::Slot;
+  using Thread = Registry::Thread;
   using Sums = std::map<std::string, std::int64_t>;
 
   void SetUp() override {
@@ -67,10 +67,10 @@ class SessionTest : public ::testing::Test {
   }
   void TearDown() override {
     if (session_ != nullptr) Finish();
-    std::vector<Slot*> live;
+    std::vector<Thread*> live;
     registry_.CopyLive(live);
-    for (Slot* slot : live) Unlink(slot);
-    for (Slot* slot : live) registry_.Unregister(slot);
+    for (Thread* thread : live) Unlink(thread);
+    for (Thread* thread : live) registry_.Unregister(thread);
   }
 
   void Begin(SamplingOptions sampling = {.wall_frequency_hz = 10,
@@ -81,41 +81,41 @@ class SessionTest : public ::testing::Test {
     session_->Begin();
     session_->Poll({}, Now());
   }
-  Slot* Register(std::uint64_t id, const std::string& name, const StackBounds& stack = {}) {
-    Slot* slot = *registry_.Register({.id = id, .stack = stack}, name);
-    slot->next = ThreadLinks();
-    ThreadLinks() = slot;
-    if (session_ != nullptr) session_->Attach(*slot);
-    return slot;
+  Thread* Register(std::uint64_t id, const std::string& name, const StackBounds& stack = {}) {
+    Thread* thread = *registry_.Register({.id = id, .stack = stack}, name);
+    thread->next = RegistrationLinks();
+    RegistrationLinks() = thread;
+    if (session_ != nullptr) session_->Attach(*thread);
+    return thread;
   }
-  void Unregister(Slot* slot) {
-    slot->is_ending = true;
-    if (session_ != nullptr) session_->Detach(*slot);
-    Unlink(slot);
-    registry_.Unregister(slot);
+  void Unregister(Thread* thread) {
+    thread->is_ending = true;
+    if (session_ != nullptr) session_->Detach(*thread);
+    Unlink(thread);
+    registry_.Unregister(thread);
   }
-  static void Unlink(Slot* slot) {
-    ThreadLink** link = &ThreadLinks();
-    while (*link != slot) link = &(*link)->next;
-    *link = slot->next;
+  static void Unlink(Thread* thread) {
+    RegistrationLink** link = &RegistrationLinks();
+    while (*link != thread) link = &(*link)->next;
+    *link = thread->next;
   }
 
   static std::int64_t Now() { return ManualClock().MonotonicNs(); }
   // The thread runs; its timer expires as the kernel's would, all expiries of this run in one
   // signal.
-  void Run(Slot* slot, std::int64_t cpu_ns, Address pc = 0x400000) {
-    ManualPlatform::RunFor(slot->channel->thread_id, cpu_ns);
+  void Run(Thread* thread, std::int64_t cpu_ns, Address pc = 0x400000) {
+    ManualPlatform::RunFor(thread->channel->thread_id, cpu_ns);
     ManualClock::Advance(cpu_ns);
     const auto timer = ManualPlatform::With([&](auto& state) {
-      const auto at = state.timers.find(slot->channel->thread_id);
+      const auto at = state.timers.find(thread->channel->thread_id);
       return at == state.timers.end() ? ManualPlatform::Timer() : at->second;
     });
     if (!timer.is_started) return;
     const std::int64_t used_ns =
-        ManualPlatform::ThreadCpuTimeNs(slot->channel->thread_id) - slot->attach_cpu_ns;
+        ManualPlatform::ThreadCpuTimeNs(thread->channel->thread_id) - thread->attach_cpu_ns;
     const std::int64_t expiries =
         used_ns < timer.first_ns ? 0 : 1 + (used_ns - timer.first_ns) / timer.period_ns;
-    std::int64_t& done = expiries_[slot];
+    std::int64_t& done = expiries_[thread];
     if (expiries == done) return;
     EXPECT_TRUE(
         ManualPlatform::Deliver(timer.payload, expiries - std::exchange(done, expiries), pc));
@@ -141,7 +141,7 @@ class SessionTest : public ::testing::Test {
   CollectorCounters counters_;
   LoadedCode<SessionTraits> code_{generated_, counters_.code};
   std::unique_ptr<Session<SessionTraits>> session_;
-  std::map<Slot*, std::int64_t> expiries_;
+  std::map<Thread*, std::int64_t> expiries_;
 };
 
 }  // namespace strobe::internal

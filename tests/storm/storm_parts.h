@@ -42,16 +42,16 @@ class RequestProvider {
   explicit RequestProvider(const SamplingOptions& /*options*/) {}
   [[nodiscard]] bool enabled() const { return true; }
   [[nodiscard]] std::int64_t period_ns() const { return 1; }
-  void Attach(SampledThread& /*thread*/, ThreadState& state, RandomSource& /*random*/,
+  void Attach(SampleTarget& /*thread*/, ThreadState& state, RandomSource& /*random*/,
               std::int64_t /*now_ns*/) {
     state = ThreadState();
   }
-  std::int64_t Detach(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
+  std::int64_t Detach(SampleTarget& thread, ThreadState& state, std::int64_t /*now_ns*/) {
     total_asked.fetch_add(state.asked);
     return state.asked - thread.credited_weight();
   }
   [[nodiscard]] std::int64_t poll_period_ns() const { return 1; }
-  std::int64_t Poll(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
+  std::int64_t Poll(SampleTarget& thread, ThreadState& state, std::int64_t /*now_ns*/) {
     const std::int64_t cpu_ns = thread.CpuTimeNs();
     if (cpu_ns == std::exchange(state.cpu_ns, cpu_ns)) return 0;
     ++state.asked;
@@ -73,14 +73,14 @@ class ExpiryProvider {
   explicit ExpiryProvider(const SamplingOptions& /*options*/) {}
   [[nodiscard]] bool enabled() const { return true; }
   [[nodiscard]] std::int64_t period_ns() const { return 1; }
-  void Attach(SampledThread& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/,
+  void Attach(SampleTarget& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/,
               std::int64_t /*now_ns*/) {}
-  std::int64_t Detach(SampledThread& thread, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+  std::int64_t Detach(SampleTarget& thread, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     total_credited.fetch_add(thread.credited_weight());
     return 0;
   }
   [[nodiscard]] std::int64_t poll_period_ns() const { return 0; }
-  std::int64_t Poll(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+  std::int64_t Poll(SampleTarget& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     return 0;
   }
 

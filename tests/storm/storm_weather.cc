@@ -137,7 +137,7 @@ void RunChild(StormProfiler& profiler, bool profiles_itself) {
 }  // namespace
 
 Pesterer::Pesterer() {
-  internal::SlotToken token = *internal::ThreadLinks()->token;
+  internal::ChannelToken token = *internal::RegistrationLinks()->token;
   token.provider = StormTraits::kExpiryProvider;
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;

@@ -48,7 +48,7 @@ TEST_F(ManualPlatformTest, RefusesThreadsAndTimersOnDemand) {
 TEST_F(ManualPlatformTest, DeliversToWhomThePayloadNames) {
   static internal::CaptureTarget seen;
   internal::CaptureEntry& entry = internal::CaptureEntryOf(internal::kMaxArenas - 1);
-  const internal::SlotToken token{
+  const internal::ChannelToken token{
       .arena = internal::kMaxArenas - 1, .provider = 1, .use = 2, .index = 3};
   EXPECT_FALSE(ManualPlatform::Deliver(token.Pack(), 1, 0x400000)) << "the arena has no owner yet";
   entry.function = [](void*, const internal::CaptureTarget& target) {

@@ -12,14 +12,14 @@ struct PollingProvider {
       : is_enabled(*options.cpu_frequency_hz > 0) {}
   bool enabled() const { return is_enabled; }
   std::int64_t period_ns() const { return 0; }
-  void Attach(SampledThread& thread, ThreadState& state, RandomSource&, std::int64_t) {
+  void Attach(SampleTarget& thread, ThreadState& state, RandomSource&, std::int64_t) {
     state.asked_ns = thread.attach_cpu_ns();
   }
-  std::int64_t Detach(SampledThread& thread, ThreadState&, std::int64_t) {
+  std::int64_t Detach(SampleTarget& thread, ThreadState&, std::int64_t) {
     return thread.CpuTimeNs() - thread.attach_cpu_ns() - thread.credited_weight();
   }
   std::int64_t poll_period_ns() const { return 1'000'000; }
-  std::int64_t Poll(SampledThread& thread, ThreadState& state, std::int64_t) {
+  std::int64_t Poll(SampleTarget& thread, ThreadState& state, std::int64_t) {
     const std::int64_t used_ns = thread.CpuTimeNs() - state.asked_ns;
     state.asked_ns += used_ns;
     return used_ns;

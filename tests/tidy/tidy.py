@@ -50,6 +50,27 @@ SYSTEM_MACRO = re.compile(r"\b(_WIN32|_WIN64|WIN32|__linux__|__linux|linux|__uni
 # A register's own name, or a constant for it that arch/ does not define.
 CPU_REGISTER = re.compile(r"(?<!X86_64Encoding::)\bk?[rR](?:[abcd]x|[sd]i|[sb]p|ip)\b|\bk?[xX](?:29|30)\b")
 
+# Words that have gone, and the one that stands in their place.
+RETIRED = {
+    "Slot": "Channel, or RegisteredThread",
+    "Seat": "SharedRegistration",
+    "SampledThread": "SampleTarget",
+    "ThreadLink": "RegistrationLink",
+    "ExportWorker": "OutputThreads",
+    "WorkerCore": "RemoteCore: it runs in the program",
+    "WorkerProfiler": "RemoteProfiler: it runs in the program",
+    "ClientPlatform": "RemotePlatform",
+    "ServedPlatform": "WorkerPlatform",
+    "Paper": "Printer",
+    "Subject": "FilteredProfile",
+    "HasGone": "WasUnloaded",
+    "SeeTo": "Update",
+    "Look": "Poll",
+}
+# Hash tables have slots, and so have stacks.
+RETIRED_WORD = re.compile(r"\b(?:(Slot)(?:Arena|Blocks|Thread|Drain|Accounts|Token)|(" + "|".join(RETIRED) + r"))\b")
+MAY_SAY_SLOT = {"core", "aggregate", "unwind", "arch", "symbolize", "export"}
+
 
 def folder_of(relative):
     """The layer of a path below include/strobe or src: its first folder, '.' for the root's own files."""
@@ -118,6 +139,14 @@ def check_registers(where, folder, text):
     for number, line in enumerate(source.blanked(text).splitlines(), 1):
         if match := CPU_REGISTER.search(line):
             yield f"{where}:{number}: {match.group(0)} is a register of one CPU: those are known only under platform/ and arch/"
+
+
+def check_words(where, folder, text):
+    for number, line in enumerate(source.blanked(text).splitlines(), 1):
+        for match in RETIRED_WORD.finditer(line):
+            word = match[1] or match[2]
+            if match[0] != "Slot" or folder not in MAY_SAY_SLOT:
+                yield f"{where}:{number}: {match[0]} is no word of this tree any more: {RETIRED[word]}"
 
 
 def check_columns(where, text):
@@ -204,6 +233,7 @@ def check_tree(root):
                 yield from check_macros(where, folder, text)
                 yield from check_registers(where, folder, text)
                 yield from check_namespaces(where, text)
+                yield from check_words(where, folder, text)
             else:
                 yield f"{where}:1: {folder}/ has no rank among the layers (RANKS in tidy.py)"
             yield from check_sizes(where, text)

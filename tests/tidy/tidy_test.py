@@ -108,6 +108,11 @@ class TidyTest(unittest.TestCase):
     def test_system_macro_in_a_comment(self):
         self.accepts({"src/ring/a.cc": "// #if __linux__\n/*\n#if __linux__\n*/\n"})
 
+    def test_retired_word(self):
+        self.reports("src/runtime/a.cc:1: SlotArena is no word", {"src/runtime/a.cc": "class SlotArena;  // Slot\n"})
+        self.reports("src/cli/a.cc:1: Paper is no word of this tree any more: Printer", {"src/cli/a.cc": "class Paper;\n"})
+        self.accepts({"src/core/a.cc": "struct Slot {};\n", "src/cli/a.cc": "class Papers;\n"})
+
     def test_wide_line(self):
         self.reports("tests/ring/a.cc:2: 101 columns", {"tests/ring/a.cc": "\n//" + "a" * 99 + "\n"})
 

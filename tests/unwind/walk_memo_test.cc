@@ -36,7 +36,7 @@ TEST_F(WalkMemoTest, IsForgottenWhereItsMemoryIsLent) {
   Call({1, 2, 3});
   walker_.Walk();
   EXPECT_EQ(walker_.memo().size(), 4u);
-  const auto lent = walker_.memo().Lend();
+  const auto lent = walker_.memo().TakeForCopy();
   EXPECT_GE(lent.size(), 24u * internal::WalkMemo::kMaxFrames);
   std::memset(lent.data(), 0xFF, lent.size());
   EXPECT_EQ(walker_.memo().size(), 0u);

@@ -33,7 +33,7 @@
 
 #include "strobe/allocations/allocation_sampling.h"
 #include "strobe/clock/system_clock.h"
-#include "strobe/worker/program/client_platform.h"
+#include "strobe/worker/program/remote_platform.h"
 #include "strobe/worker/worker_parts.h"
 
 namespace {
@@ -100,15 +100,15 @@ bool WarmUp(Profiler& profiler) {
   return true;
 }
 
-// Writes over the live heap, the seats, and the channels and rings of the first threads, while the
-// worker reads them for a profile each second.
+// Writes over the live heap, the registrations, and the channels and rings of the first threads,
+// while the worker reads them for a profile each second.
 void Scribble(std::uint64_t seed) {
-  constexpr std::uint32_t kSeats = 64;
-  const strobe::internal::SharedArea& area = strobe::internal::ClientPlatform::Area();
+  constexpr std::uint32_t kRegistrations = 64;
+  const strobe::internal::SharedArea& area = strobe::internal::RemotePlatform::Area();
   auto* const front = reinterpret_cast<std::byte*>(&area.header());
   const std::array<std::span<std::byte>, 4> places{
       area.Levels(), area.Levels().first(64 * 1024),
-      std::span(front, reinterpret_cast<std::byte*>(area.At(kSeats)) - front),
+      std::span(front, reinterpret_cast<std::byte*>(area.At(kRegistrations)) - front),
       area.Chunk(0).first(64 * 1024)};
   std::mt19937_64 random(seed);
   const strobe::SystemClock clock;
@@ -119,7 +119,7 @@ void Scribble(std::uint64_t seed) {
       const std::uint64_t word = random() >> random() % 64;
       std::memcpy(place.data() + random() % (place.size() / 8) * 8, &word, sizeof(word));
     }
-    area.Announce(static_cast<std::uint32_t>(random() % kSeats));
+    area.Announce(static_cast<std::uint32_t>(random() % kRegistrations));
   }
 }
 

@@ -63,10 +63,11 @@ struct ManualProgram : SharingPlatform<false> {};
 struct ManualWorker : SharingPlatform<true> {
   static inline std::set<std::uint64_t> noted;  // threads whose clocks are noted
 
-  static void GiveBack(std::uint32_t slot) {
-    if (internal::Seat* const seat = TheArea().At(slot)) seat->state = internal::SeatState::kFree;
+  static void GiveBack(std::uint32_t thread) {
+    if (internal::SharedRegistration* const shared = TheArea().At(thread))
+      shared->state = internal::SharedRegistrationState::kFree;
   }
-  static void NoteSlot(std::uint32_t /*slot*/, std::uint64_t /*thread_id*/) {}
+  static void NoteThread(std::uint32_t /*thread*/, std::uint64_t /*thread_id*/) {}
   static std::shared_ptr<const UnwindModules> ExposeTables(
       const std::shared_ptr<const UnwindModules>& tables) {
     return tables;
@@ -94,47 +95,47 @@ struct ManualWorkerTraits : ManualProgramTraits {
 };
 static_assert(internal::SharesChannels<ManualProgram> && internal::AdoptsChannels<ManualWorker>);
 
-// Makes the area, and registers threads 1, 2, … of the program: their slots are 0, 1, …
+// Makes the area, and registers threads 1, 2, … of the program: their threads are 0, 1, …
 class ManualSharing {
  public:
-  using ProgramSlot = internal::RegisteredThread<ManualProgramTraits>;
-  using Arena = internal::SlotArena<ManualProgramTraits>;
+  using ProgramThread = internal::RegisteredThread<ManualProgramTraits>;
+  using Arena = internal::ChannelArena<ManualProgramTraits>;
 
   explicit ManualSharing(std::uint32_t threads) {
     const absl::StatusOr<internal::SharedArea> area = internal::SharedArea::Create(
-        kSharedChunks, Arena::kSlotsPerChunk, Arena::ChunkBytes(kSharedRingBytes));
+        kSharedChunks, Arena::kChannelsPerChunk, Arena::ChunkBytes(kSharedRingBytes));
     STROBE_CHECK(area.ok(), "no memory to share");
     TheArea() = *area;
     for (std::uint32_t chunk = 0; chunk < kSharedChunks; ++chunk)
       STROBE_CHECK(TheArea().OpenChunk(chunk), "no memory to share");
     ManualProgram::used_chunks = ManualWorker::used_chunks = 0;
     for (std::uint64_t id = 1; id <= threads; ++id) {
-      slots_.push_back(*program_.Register({.id = id, .stack = {}}, "thread"));
-      rings_.push_back(program_.arena()->RingMemory(slots_.back()->index()));
+      threads_.push_back(*program_.Register({.id = id, .stack = {}}, "thread"));
+      rings_.push_back(program_.arena()->RingMemory(threads_.back()->index()));
     }
   }
 
-  [[nodiscard]] ProgramSlot& At(std::size_t index) { return *slots_[index]; }
+  [[nodiscard]] ProgramThread& At(std::size_t index) { return *threads_[index]; }
   // The memory of its ring, whatever its channel says by now.
   [[nodiscard]] std::span<std::byte> RingAt(std::size_t index) const { return rings_[index]; }
   void Take(std::uint32_t index) {
-    internal::Seat& seat = *TheArea().At(index);
-    seat.since_ns = seat.begin_ns = ManualClock().MonotonicNs();
-    seat.since_cpu_ns = 0;
-    std::memcpy(seat.name, "seated", seat.name_bytes = 6);
-    seat.state = internal::SeatState::kTaken;
+    internal::SharedRegistration& shared = *TheArea().At(index);
+    shared.since_ns = shared.begin_ns = ManualClock().MonotonicNs();
+    shared.since_cpu_ns = 0;
+    std::memcpy(shared.name, "entry", shared.name_bytes = 6);
+    shared.state = internal::SharedRegistrationState::kTaken;
     TheArea().Announce(index);
   }
   static void Leave(std::uint32_t index, std::int64_t cpu_ns) {
-    internal::Seat& seat = *TheArea().At(index);
-    seat.end_cpu_ns = cpu_ns;
-    seat.state = internal::SeatState::kLeft;
+    internal::SharedRegistration& shared = *TheArea().At(index);
+    shared.end_cpu_ns = cpu_ns;
+    shared.state = internal::SharedRegistrationState::kLeft;
     TheArea().Announce(index);
   }
 
  private:
   internal::ThreadRegistry<ManualProgramTraits> program_{1000, kSharedRingBytes};
-  std::vector<ProgramSlot*> slots_;
+  std::vector<ProgramThread*> threads_;
   std::vector<std::span<std::byte>> rings_;
 };
 

@@ -10,10 +10,10 @@
 namespace strobe::testing {
 
 inline absl::StatusOr<internal::SharedArea> CreateOpenArea(std::uint32_t chunks,
-                                                           std::uint32_t chunk_slots,
+                                                           std::uint32_t chunk_channels,
                                                            std::uint64_t chunk_bytes) {
   absl::StatusOr<internal::SharedArea> area =
-      internal::SharedArea::Create(chunks, chunk_slots, chunk_bytes);
+      internal::SharedArea::Create(chunks, chunk_channels, chunk_bytes);
   for (std::uint32_t chunk = 0; area.ok() && chunk < chunks; ++chunk)
     EXPECT_TRUE(area->OpenChunk(chunk));
   return area;

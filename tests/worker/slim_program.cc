@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "strobe/clock/system_clock.h"
-#include "strobe/worker/worker_profiler.h"
+#include "strobe/worker/remote_profiler.h"
 
 namespace {
 
@@ -22,9 +22,9 @@ void Work() {
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  strobe::WorkerProfiler profiler({.exporter = {.directory = argv[1]}});
+  strobe::RemoteProfiler profiler({.exporter = {.directory = argv[1]}});
   const strobe::Registration registration = profiler.RegisterThread("main");
-  const strobe::ScopedWorkerProfiler session(profiler);
+  const strobe::ScopedRemoteProfiler session(profiler);
   if (!session.status().ok()) return 3;
   Work();
   return 0;

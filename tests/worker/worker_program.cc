@@ -49,7 +49,7 @@
 #include "strobe/scoped_labels.h"
 #include "strobe/scoped_trace.h"
 #include "strobe/scoped_zone.h"
-#include "strobe/worker/program/client_platform.h"
+#include "strobe/worker/program/remote_platform.h"
 #include "strobe/worker/run_worker.h"
 
 namespace {
@@ -214,16 +214,17 @@ bool AwaitFamily() {
   return is_well;
 }
 
-// Writes over the seats, channels and rings of the first threads, and announces seats, while the
-// worker drains. The program itself stands still: its own captures would meet all that, too.
+// Writes over the registrations, channels and rings of the first threads, and announces
+// registrations, while the worker drains. The program itself stands still: its own captures would
+// meet all that, too.
 void Scribble(std::uint64_t seed) {
-  constexpr std::uint32_t kSeats = 64;
+  constexpr std::uint32_t kRegistrations = 64;
   constexpr std::size_t kRingsBytes = std::size_t{1} << 20;
-  const strobe::internal::SharedArea& area = strobe::internal::ClientPlatform::Area();
+  const strobe::internal::SharedArea& area = strobe::internal::RemotePlatform::Area();
   auto* const front = reinterpret_cast<std::byte*>(&area.header());
   const std::span<std::byte> chunk = area.Chunk(0);
   const std::array<std::span<std::byte>, 3> places{
-      std::span(front, reinterpret_cast<std::byte*>(area.At(kSeats)) - front),
+      std::span(front, reinterpret_cast<std::byte*>(area.At(kRegistrations)) - front),
       chunk.first(64 * 1024), chunk.first(kRingsBytes)};
   std::mt19937_64 random(seed);
   const strobe::SystemClock clock;
@@ -234,7 +235,7 @@ void Scribble(std::uint64_t seed) {
       const std::uint64_t word = random() >> random() % 64;
       std::memcpy(place.data() + random() % (place.size() / 8) * 8, &word, sizeof(word));
     }
-    area.Announce(static_cast<std::uint32_t>(random() % kSeats));
+    area.Announce(static_cast<std::uint32_t>(random() % kRegistrations));
   }
 }
 

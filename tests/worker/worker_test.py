@@ -151,7 +151,7 @@ def until_seen(check_run, what):
 def check_slim_program(program, strobe):
     """The program has a profile, and no code that writes one."""
     names = subprocess.run(["nm", "-C", program], stdout=subprocess.PIPE, text=True, check=True).stdout
-    check("strobe::internal::WorkerCore::" in names, "slim: it has its own part")
+    check("strobe::internal::RemoteCore::" in names, "slim: it has its own part")
     # Sources that share a translation unit are linked together.
     for name in () if "STROBE_TEST_UNITY" in os.environ else ("PprofEncoder", "FileExporter", "PlatformSymbolizer", "ProfilerCore<"):
         check("strobe::" + name not in names and "strobe::internal::" + name not in names, "slim: it has " + name)

@@ -63,9 +63,9 @@ class Aggregator {
   void SetModules(std::uint32_t generation, const ModuleMap& map);
   // Takes over the newest modules of `other`.
   void CopyModules(const Aggregator& other);
-  // See ModuleHistory::HasGone.
-  [[nodiscard]] bool HasGone(std::uint32_t generation, Address address) const {
-    return modules_.HasGone(generation, address);
+  // See ModuleHistory::WasUnloaded.
+  [[nodiscard]] bool WasUnloaded(std::uint32_t generation, Address address) const {
+    return modules_.WasUnloaded(generation, address);
   }
 
   // Adds `values` to the stack. The cost grows with the frames that are not shared. False if the

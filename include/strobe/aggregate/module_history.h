@@ -37,7 +37,7 @@ class ModuleHistory {
   [[nodiscard]] std::optional<std::uint32_t> Find(std::uint32_t generation, Address address) const;
 
   // True if the module that Find returns is not in the newest list: it is no longer loaded.
-  [[nodiscard]] bool HasGone(std::uint32_t generation, Address address) const;
+  [[nodiscard]] bool WasUnloaded(std::uint32_t generation, Address address) const;
 
   // The same number for generations that share a list.
   [[nodiscard]] std::uint32_t Canonical(std::uint32_t generation) const;

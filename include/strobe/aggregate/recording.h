@@ -56,8 +56,8 @@ class Recording {
   void SetModules(std::uint32_t generation, const ModuleMap& map) {
     aggregator_.SetModules(generation, map);
   }
-  [[nodiscard]] bool HasGone(std::uint32_t generation, Address address) const {
-    return aggregator_.HasGone(generation, address);
+  [[nodiscard]] bool WasUnloaded(std::uint32_t generation, Address address) const {
+    return aggregator_.WasUnloaded(generation, address);
   }
   bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> row,
            const SampleContext& context, std::int64_t time_ns = 0) {

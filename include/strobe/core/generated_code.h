@@ -78,7 +78,7 @@ class [[nodiscard]] CodeRegistration {
  private:
   template <class Traits>
   friend class internal::ProfilerCore;
-  friend class internal::WorkerCore;
+  friend class internal::RemoteCore;
   friend class internal::ProfilerHandle;
 
   explicit CodeRegistration(absl::Status status) : status_(std::move(status)) {}

@@ -41,7 +41,7 @@ class NumberIndex {
         std::uint32_t none = 0;
         Slot& slot = SlotAt(tier, home, i);
         if (slot.load(std::memory_order_relaxed) == 0 &&
-            slot.compare_exchange_strong(none, SlotOf(hash, number), std::memory_order_release,
+            slot.compare_exchange_strong(none, ThreadOf(hash, number), std::memory_order_release,
                                          std::memory_order_relaxed))
           return true;
       }
@@ -73,7 +73,7 @@ class NumberIndex {
       const std::size_t home = HomeOf(tier, hash);
       for (std::size_t i = 0; i < kProbes; ++i) {
         Slot& slot = SlotAt(tier, home, i);
-        if (slot.load(std::memory_order_relaxed) != SlotOf(hash, number)) continue;
+        if (slot.load(std::memory_order_relaxed) != ThreadOf(hash, number)) continue;
         slot.store(0, std::memory_order_relaxed);
         counts_[home].fetch_sub(1, std::memory_order_relaxed);
         return;
@@ -114,7 +114,7 @@ class NumberIndex {
     const std::uint64_t bits = hash << kHashBits >> (64 - kTagBits);
     return static_cast<std::uint32_t>(bits) | 1;  // a free slot has the tag 0
   }
-  static std::uint32_t SlotOf(std::uint64_t hash, std::uint32_t number) {
+  static std::uint32_t ThreadOf(std::uint64_t hash, std::uint32_t number) {
     return TagOf(hash) << kHashBits | (number + 1);
   }
   // The slot that is i after a home. A tier's first slot comes after its last one.

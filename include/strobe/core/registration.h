@@ -15,13 +15,13 @@ namespace internal {
 
 template <class Traits>
 class ProfilerCore;
-class WorkerCore;
+class RemoteCore;
 class ProfilerHandle;
 
 // Ends registrations. A Profiler's core implements it.
 class RegistrationOwner {
  public:
-  virtual void EndRegistration(void* slot, std::uint64_t thread_id) = 0;
+  virtual void EndRegistration(void* thread, std::uint64_t thread_id) = 0;
 
  protected:
   ~RegistrationOwner() = default;
@@ -50,14 +50,14 @@ class [[nodiscard]] Registration {
   Registration(Registration&& other) noexcept
       : status_(std::exchange(other.status_, internal::MovedAway())),
         owner_(std::exchange(other.owner_, nullptr)),
-        slot_(other.slot_),
+        thread_(other.thread_),
         thread_id_(other.thread_id_) {}
   Registration& operator=(Registration&& other) noexcept {
     if (this != &other) {
       End();
       status_ = std::exchange(other.status_, internal::MovedAway());
       owner_ = std::exchange(other.owner_, nullptr);
-      slot_ = other.slot_;
+      thread_ = other.thread_;
       thread_id_ = other.thread_id_;
     }
     return *this;
@@ -72,20 +72,20 @@ class [[nodiscard]] Registration {
  private:
   template <class Traits>
   friend class internal::ProfilerCore;
-  friend class internal::WorkerCore;
+  friend class internal::RemoteCore;
   friend class internal::ProfilerHandle;
 
   explicit Registration(absl::Status status) : status_(std::move(status)) {}
-  Registration(internal::RegistrationOwner* owner, void* slot, std::uint64_t thread_id)
-      : status_(absl::OkStatus()), owner_(owner), slot_(slot), thread_id_(thread_id) {}
+  Registration(internal::RegistrationOwner* owner, void* thread, std::uint64_t thread_id)
+      : status_(absl::OkStatus()), owner_(owner), thread_(thread), thread_id_(thread_id) {}
 
   void End() {
-    if (owner_ != nullptr) std::exchange(owner_, nullptr)->EndRegistration(slot_, thread_id_);
+    if (owner_ != nullptr) std::exchange(owner_, nullptr)->EndRegistration(thread_, thread_id_);
   }
 
   absl::Status status_ = internal::RegistersNothing();
   internal::RegistrationOwner* owner_ = nullptr;
-  void* slot_ = nullptr;
+  void* thread_ = nullptr;
   std::uint64_t thread_id_ = 0;
 };
 STROBE_HOLDS_HIDDEN_END

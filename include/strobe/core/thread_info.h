@@ -25,7 +25,7 @@ struct StackBounds {
 };
 
 // What a look at a thread from outside finds: see Platform.
-enum class ThreadLook : std::uint8_t { kHasNotRun, kHasRun, kRuns };
+enum class ThreadPoll : std::uint8_t { kHasNotRun, kHasRun, kRuns };
 
 // What a thread does, as another thread sees it: see Platform.
 struct ThreadActivity {

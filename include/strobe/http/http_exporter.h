@@ -94,7 +94,7 @@ class HttpExporter {
   [[nodiscard]] Judgement Paused() const;
   [[nodiscard]] const HttpBackend& backend() const { return **backend_; }
   [[nodiscard]] std::string WithoutSecrets(std::string_view text) const;
-  [[nodiscard]] absl::Status Told(const absl::Status& status) const;
+  [[nodiscard]] absl::Status WithoutSecrets(const absl::Status& status) const;
   [[nodiscard]] ExportDeadline Deadline(const ExportDeadline& given) const;
   [[nodiscard]] std::string Place(const ExportRequest& request) const;
 

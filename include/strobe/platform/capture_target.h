@@ -8,7 +8,7 @@
 
 #include "strobe/arch/registers.h"
 #include "strobe/base/visibility.h"
-#include "strobe/platform/thread_link.h"
+#include "strobe/platform/registration_link.h"
 #include "strobe/unwind/stack_memory.h"
 
 STROBE_HIDDEN_BEGIN
@@ -18,15 +18,15 @@ namespace strobe::internal {
 // one, and a copy must not take the signals of another.
 extern const char copy_anchor;
 
-// Identifies one registration in a signal's payload: the copy of the library, the arena, the slot,
-// the use of that slot, and the provider that made the request. It has no pointers, because a
-// signal may arrive long after the registration has ended.
-struct SlotToken {
+// Identifies one registration in a signal's payload: the copy of the library, the arena, the
+// channel, the use of that channel, and the provider that made the request. It has no pointers,
+// because a signal may arrive long after the registration has ended.
+struct ChannelToken {
   std::uint8_t arena = 0;
   std::uint8_t provider = 0;
   std::uint16_t use =
-      0;  // counts the sessions and registrations that the slot has served, modulo 2^16
-  std::uint32_t index = 0;  // of the slot
+      0;  // counts the sessions and registrations that the channel has served, modulo 2^16
+  std::uint32_t index = 0;  // of the channel
 
   static constexpr unsigned kIndexBits = 18;
   static constexpr unsigned kArenaBits = 5;
@@ -52,7 +52,7 @@ struct SlotToken {
            (std::uint64_t{index} & Mask(kIndexBits));
   }
   // False if `payload` is not from this copy of the library.
-  static bool Unpack(std::uint64_t payload, SlotToken& token) {
+  static bool Unpack(std::uint64_t payload, ChannelToken& token) {
     if (payload >> kCopyShift != CopyMark()) return false;
     token = {.arena = static_cast<std::uint8_t>(payload >> kArenaShift & Mask(kArenaBits)),
              .provider = static_cast<std::uint8_t>(payload >> kProviderShift & Mask(kProviderBits)),
@@ -68,7 +68,7 @@ struct SlotToken {
 // One interruption of a thread. The thread itself captures; on a platform that copies stacks,
 // another thread captures while the interrupted one runs on.
 struct CaptureTarget {
-  SlotToken token;
+  ChannelToken token;
   std::int64_t timer_expiries = 0;             // that this interruption stands for; 0 for a request
   const NativeRegisters* registers = nullptr;  // nullptr if the system gave none
   const CopiedStackMemory* stack = nullptr;    // on a platform that copies stacks
@@ -88,7 +88,7 @@ struct CaptureEntry {
   std::atomic<Function> function{nullptr};
   void* context = nullptr;  // written before `function`
 };
-inline constexpr std::size_t kMaxArenas = std::size_t{1} << SlotToken::kArenaBits;
+inline constexpr std::size_t kMaxArenas = std::size_t{1} << ChannelToken::kArenaBits;
 CaptureEntry& CaptureEntryOf(std::size_t arena);
 
 // The handler's counters, over all profilers.

@@ -61,7 +61,7 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 // * Instant: constructed when the calling thread has just woken from a wait.
 // * ThreadProbe(id): observes a thread of this process from outside, without disturbing it.
 //   Movable; used by one thread at a time.
-//   Look(): kRuns if the thread is on a CPU; kHasRun if it is not, but has run since the last look;
+//   Poll(): kRuns if the thread is on a CPU; kHasRun if it is not, but has run since the last poll;
 //   kHasNotRun. Quick. seen_cpu_ns(): what the thread's CPU clock read then.
 //   WasDisplaced(instant): after kHasRun, true if the thread was on the CPU that the calling thread
 //   has taken when it woke.
@@ -89,8 +89,8 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 // * StartTimer(timer, thread, payload, first_ns, period_ns, signal), StopTimer(timer): a timer on
 //   the thread's CPU clock. False if the system refuses.
 // * StartRandomTimer(timer, thread, provider, mean_ns, seed, signal), StopRandomTimer(timer),
-//   optional: a RandomTimer on the thread's CPU clock, which lies in the thread's ThreadLink. False
-//   if the system refuses.
+//   optional: a RandomTimer on the thread's CPU clock, which lies in the thread's RegistrationLink.
+//   False if the system refuses.
 // * Interrupt(thread, payload, signal, was_running): interrupts a thread now, with that payload.
 //   False if the thread has ended. `was_running` says that the thread was on a CPU just now: if it
 //   has begun to wait since, the interruption should not end the wait. False also if nothing is
@@ -140,7 +140,7 @@ concept Platform = TellsOfThreads<P> && std::default_initializable<typename P::T
   { P::ProgramName() } -> std::same_as<std::string>;
   { P::EnvironmentVariable(text) } -> std::same_as<std::optional<std::string>>;
   { P::EnvironmentNames(text) } -> std::same_as<std::vector<std::string>>;
-  { probe.Look() } -> std::same_as<ThreadLook>;
+  { probe.Poll() } -> std::same_as<ThreadPoll>;
   { probe.WasDisplaced(instant) } -> std::same_as<bool>;
   { probe.seen_cpu_ns() } -> std::same_as<std::int64_t>;
   { probe.WaitCount() } -> std::same_as<std::int64_t>;

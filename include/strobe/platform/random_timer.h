@@ -12,13 +12,13 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// One of a thread's, in its slot. The platform starts and stops it; see LinuxPlatform. It expires
-// once: then the platform's handler, on the thread, sets the time to the next expiry.
+// One of a thread's, in its channel. The platform starts and stops it; see LinuxPlatform. It
+// expires once: then the platform's handler, on the thread, sets the time to the next expiry.
 struct RandomTimer {
   // By which the platform knows the kernel's event that stands for the timer; -1 if the timer does
   // not run. The other members are written before it.
   std::atomic<int> event{-1};
-  std::atomic<std::uint8_t> provider{0};  // in the token of the captures, see SlotToken
+  std::atomic<std::uint8_t> provider{0};  // in the token of the captures, see ChannelToken
   std::atomic<std::uint32_t> mean_us{0};
   std::atomic<std::uint32_t> draws{0};  // counts the gaps, from a random number on
 

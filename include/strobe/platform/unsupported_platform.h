@@ -24,7 +24,7 @@ struct UnsupportedPlatform {
   struct Instant {};
   struct ThreadProbe {
     explicit ThreadProbe(std::uint64_t /*thread_id*/) {}
-    ThreadLook Look() { return ThreadLook::kHasNotRun; }
+    ThreadPoll Poll() { return ThreadPoll::kHasNotRun; }
     bool WasDisplaced(const Instant& /*instant*/) { return false; }
     [[nodiscard]] std::int64_t seen_cpu_ns() const { return -1; }
     std::int64_t WaitCount() { return -1; }

@@ -74,26 +74,25 @@ class CpuTimeProvider {
   void SetPeriod(std::int64_t period_ns) {
     internal::AtomicStore(current_period_ns_, period_ns, std::memory_order_relaxed);
   }
-  void Retime(SampledThread& thread, ThreadState& state, RandomSource& random) const {
+  void Retime(SampleTarget& thread, ThreadState& state, RandomSource& random) const {
     const TimerKind timer = state.timer;
     StopTimer(thread, state);
     if (timer == TimerKind::kPeriodic) StartTimer(thread, state, random);
     if (timer == TimerKind::kRandom) StartRandomTimer(thread, state, random);
   }
 
-  void Attach(SampledThread& thread, ThreadState& state, RandomSource& random,
-              std::int64_t now_ns) {
+  void Attach(SampleTarget& thread, ThreadState& state, RandomSource& random, std::int64_t now_ns) {
     state = {.ran_at_ms = InMs(now_ns), .cpu_ns = thread.attach_cpu_ns()};
     if (trigger_ == SampleTrigger::kTimers) StartTimer(thread, state, random);
     if (trigger_ == SampleTrigger::kPerf) StartRandomTimer(thread, state, random);
   }
 
-  std::optional<std::int64_t> Detach(SampledThread& thread, ThreadState& state,
+  std::optional<std::int64_t> Detach(SampleTarget& thread, ThreadState& state,
                                      std::int64_t now_ns) {
     return Residual(thread, state, thread.credited_weight(), now_ns);
   }
 
-  std::optional<std::int64_t> Residual(SampledThread& thread, const ThreadState& /*state*/,
+  std::optional<std::int64_t> Residual(SampleTarget& thread, const ThreadState& /*state*/,
                                        std::int64_t weight_ns, std::int64_t /*now_ns*/) const {
     const std::int64_t cpu_ns = thread.CpuTimeNs();
     // The clock of a thread that has ended cannot be read, or belongs to a new thread with the same
@@ -107,7 +106,7 @@ class CpuTimeProvider {
     return state.timer == TimerKind::kNone;
   }
 
-  void Review(SampledThread& thread, ThreadState& state, RandomSource& random,
+  void Review(SampleTarget& thread, ThreadState& state, RandomSource& random,
               const ThreadReview& review) {
     const bool is_auto = trigger_ == SampleTrigger::kAuto;
     if (state.has_given_up || !IsAtInstants(state)) LookAtMask(thread, state, random);
@@ -136,7 +135,7 @@ class CpuTimeProvider {
  private:
   // A thread that has begun to block the signal has no timer until it blocks it no longer: it is
   // sampled at instants, which look at the mask each time.
-  void LookAtMask(SampledThread& thread, ThreadState& state, RandomSource& random) const {
+  void LookAtMask(SampleTarget& thread, ThreadState& state, RandomSource& random) const {
     const bool is_blocked = thread.BlocksSignal();
     if (is_blocked == state.has_given_up) return;
     StopTimer(thread, state);
@@ -163,7 +162,7 @@ class CpuTimeProvider {
     std::int64_t waits = 0;
     double affordable_rate_hz = 0;
   };
-  void Choose(SampledThread& thread, ThreadState& state, RandomSource& random,
+  void Choose(SampleTarget& thread, ThreadState& state, RandomSource& random,
               const Doings& doings) {
     // Timers expire at the tick's rate at most.
     const bool may_be_faster = 1e9 / static_cast<double>(current_period_ns()) > kTickRateHz &&
@@ -188,7 +187,7 @@ class CpuTimeProvider {
 
   // A random timer stands still if the signal of its expiry was lost, or if the program has closed
   // the kernel's file. The probability that a running one does not expire for so long is 10^-9.
-  void StartAnewIfStill(SampledThread& thread, ThreadState& state, RandomSource& random,
+  void StartAnewIfStill(SampleTarget& thread, ThreadState& state, RandomSource& random,
                         std::int64_t used_ns) const {
     const auto expiries =
         static_cast<std::uint16_t>(thread.credited_weight() / current_period_ns());
@@ -204,7 +203,7 @@ class CpuTimeProvider {
 
   // If the system refuses the timer, the thread is sampled at instants. The first period ends at a
   // uniform instant, so that the mean number of samples is right from the beginning.
-  void StartTimer(SampledThread& thread, ThreadState& state, RandomSource& random) const {
+  void StartTimer(SampleTarget& thread, ThreadState& state, RandomSource& random) const {
     if (state.timer == TimerKind::kPeriodic) return;
     StopTimer(thread, state);
     const double period =
@@ -216,7 +215,7 @@ class CpuTimeProvider {
       state.timer = TimerKind::kPeriodic;
   }
   // False if the system refuses: then the thread is sampled at instants.
-  bool StartRandomTimer(SampledThread& thread, ThreadState& state, RandomSource& random) const {
+  bool StartRandomTimer(SampleTarget& thread, ThreadState& state, RandomSource& random) const {
     if (state.timer == TimerKind::kRandom) return true;
     StopTimer(thread, state);
     if (!thread.StartRandomTimer(current_period_ns(), random.Bits())) return false;
@@ -224,7 +223,7 @@ class CpuTimeProvider {
     state.still_periods = 0;
     return true;
   }
-  static void StopTimer(SampledThread& thread, ThreadState& state) {
+  static void StopTimer(SampleTarget& thread, ThreadState& state) {
     if (state.timer != TimerKind::kNone) thread.StopCpuTimer();
     state.timer = TimerKind::kNone;
   }

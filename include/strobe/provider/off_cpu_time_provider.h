@@ -30,19 +30,19 @@ class OffCpuTimeProvider {
   [[nodiscard]] bool enabled() const { return period_ns_ > 0; }
   [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
 
-  void Attach(SampledThread& /*thread*/, ThreadState& state, RandomSource& /*random*/,
+  void Attach(SampleTarget& /*thread*/, ThreadState& state, RandomSource& /*random*/,
               std::int64_t now_ns) {
     state = ThreadState{.attach_ns = now_ns};
   }
 
-  std::optional<std::int64_t> Detach(SampledThread& thread, ThreadState& state,
+  std::optional<std::int64_t> Detach(SampleTarget& thread, ThreadState& state,
                                      std::int64_t now_ns) {
     return Residual(thread, state, thread.credited_weight(), now_ns);
   }
 
   // The two clocks may differ by a little, so the difference of a thread that only runs may fall.
   // The off-CPU time does not fall.
-  std::optional<std::int64_t> Residual(SampledThread& thread, ThreadState& state,
+  std::optional<std::int64_t> Residual(SampleTarget& thread, ThreadState& state,
                                        std::int64_t weight_ns, std::int64_t now_ns) const {
     const std::int64_t cpu_ns = thread.CpuTimeNs();
     if (thread.attach_cpu_ns() < 0 || cpu_ns < thread.attach_cpu_ns()) return std::nullopt;

@@ -23,9 +23,9 @@ enum class TimerKind : std::uint8_t { kNone, kPeriodic, kRandom };
 
 // A registered thread as a provider sees it. Control plane; the runtime serialises all calls for
 // one thread.
-class SampledThread {
+class SampleTarget {
  public:
-  virtual ~SampledThread() = default;
+  virtual ~SampleTarget() = default;
 
   // CPU time that the thread has used, in nanoseconds; -1 if the system does not tell.
   virtual std::int64_t CpuTimeNs() = 0;
@@ -86,7 +86,7 @@ concept HasColumns = requires(const P& constant) {
 
 template <class P>
 concept HasAccount = std::default_initializable<typename P::ThreadState> &&
-    requires(P& provider, const P& constant, SampledThread& thread, typename P::ThreadState& state,
+    requires(P& provider, const P& constant, SampleTarget& thread, typename P::ThreadState& state,
              RandomSource& random, std::int64_t number) {
   { constant.period_ns() } -> std::same_as<std::int64_t>;
   { provider.Attach(thread, state, random, number) } -> std::same_as<void>;
@@ -95,7 +95,7 @@ concept HasAccount = std::default_initializable<typename P::ThreadState> &&
 
 template <class P>
 concept HasPolls = std::default_initializable<typename P::ThreadState> &&
-    requires(P& provider, const P& constant, SampledThread& thread, typename P::ThreadState& state,
+    requires(P& provider, const P& constant, SampleTarget& thread, typename P::ThreadState& state,
              std::int64_t number) {
   { constant.poll_period_ns() } -> std::same_as<std::int64_t>;
   { provider.Poll(thread, state, number) } -> std::same_as<std::int64_t>;
@@ -103,7 +103,7 @@ concept HasPolls = std::default_initializable<typename P::ThreadState> &&
 
 template <class P>
 concept HasInstants = HasAccount<P> &&
-    requires(P& provider, const P& constant, SampledThread& thread, typename P::ThreadState& state,
+    requires(P& provider, const P& constant, SampleTarget& thread, typename P::ThreadState& state,
              const typename P::ThreadState& constant_state, RandomSource& random,
              const ThreadReview& review) {
   { constant.IsAtInstants(constant_state) } -> std::same_as<bool>;
@@ -112,7 +112,7 @@ concept HasInstants = HasAccount<P> &&
 
 template <class P>
 concept HasRate = std::default_initializable<typename P::ThreadState> &&
-    requires(P& provider, SampledThread& thread, typename P::ThreadState& state,
+    requires(P& provider, SampleTarget& thread, typename P::ThreadState& state,
              RandomSource& random, std::int64_t number) {
   { provider.SetPeriod(number) } -> std::same_as<void>;
   { provider.Retime(thread, state, random) } -> std::same_as<void>;

@@ -29,16 +29,16 @@ class WallTimeProvider {
   [[nodiscard]] bool enabled() const { return period_ns_ > 0; }
   [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
 
-  void Attach(SampledThread& /*thread*/, ThreadState& state, RandomSource& /*random*/,
+  void Attach(SampleTarget& /*thread*/, ThreadState& state, RandomSource& /*random*/,
               std::int64_t now_ns) {
     state = ThreadState{.attach_ns = now_ns};
   }
 
-  std::int64_t Detach(SampledThread& thread, ThreadState& state, std::int64_t now_ns) {
+  std::int64_t Detach(SampleTarget& thread, ThreadState& state, std::int64_t now_ns) {
     return Residual(thread, state, thread.credited_weight(), now_ns);
   }
 
-  std::int64_t Residual(SampledThread& /*thread*/, ThreadState& state, std::int64_t weight_ns,
+  std::int64_t Residual(SampleTarget& /*thread*/, ThreadState& state, std::int64_t weight_ns,
                         std::int64_t now_ns) const {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(now_ns - state.attach_ns) -
                                      static_cast<std::uint64_t>(weight_ns));
@@ -46,9 +46,9 @@ class WallTimeProvider {
 
   [[nodiscard]] std::int64_t poll_period_ns() const { return poll_period_ns_; }
   void SetPeriod(std::int64_t period_ns) { poll_period_ns_ = period_ns; }
-  void Retime(SampledThread& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/) {}
+  void Retime(SampleTarget& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/) {}
 
-  std::int64_t Poll(SampledThread& /*thread*/, ThreadState& state, std::int64_t now_ns) {
+  std::int64_t Poll(SampleTarget& /*thread*/, ThreadState& state, std::int64_t now_ns) {
     const std::int64_t elapsed_ns = now_ns - state.attach_ns - state.given_ns;
     if (elapsed_ns <= 0) return 0;
     state.given_ns += elapsed_ns;

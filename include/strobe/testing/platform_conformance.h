@@ -118,7 +118,7 @@ TYPED_TEST_P(PlatformConformance, AProbeOfAThreadThatWaitsSeesThatItDoesNotRun) 
   while (looks_in_a_row < 100 && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::yield();
     const typename TypeParam::Instant instant;
-    const bool waits = probe.Look() == ThreadLook::kHasNotRun && !probe.WasDisplaced(instant);
+    const bool waits = probe.Poll() == ThreadPoll::kHasNotRun && !probe.WasDisplaced(instant);
     looks_in_a_row = waits ? looks_in_a_row + 1 : 0;
   }
   EXPECT_EQ(looks_in_a_row, 100);

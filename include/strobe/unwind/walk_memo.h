@@ -37,7 +37,7 @@ class WalkMemo {
   STROBE_SIGNAL_SAFE void Clear() noexcept { count_ = 0; }
 
   // The memo's own memory, for a walk that shares nothing. Forgets the last walk.
-  STROBE_SIGNAL_SAFE std::span<std::uint8_t> Lend() noexcept {
+  STROBE_SIGNAL_SAFE std::span<std::uint8_t> TakeForCopy() noexcept {
     Clear();
     return {reinterpret_cast<std::uint8_t*>(frames_.data()), sizeof(frames_)};
   }

@@ -12,7 +12,7 @@
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/control/worker_link.h"
 #include "strobe/worker/program/local_worker.h"
-#include "strobe/worker/program/worker_channels.h"
+#include "strobe/worker/program/remote_channels.h"
 #include "strobe/worker/run_worker.h"
 #include "strobe/worker/serve/serve_program.h"
 
@@ -47,8 +47,8 @@ void UseWorkerFor(const Serve& serve) {
                 "a worker knows the levels of AllocationProvider, and of no other LevelProvider");
   if constexpr (!std::is_same_v<Providers, DefaultTraits::Providers>) {
     UseWorker({.channel_parts = ChannelParts<Traits>(),
-               .make = [](const ThreadOptions& options) -> std::unique_ptr<WorkerChannels> {
-                 return std::make_unique<ChannelsOf<ClientTraits<Providers>>>(options);
+               .make = [](const ThreadOptions& options) -> std::unique_ptr<RemoteChannels> {
+                 return std::make_unique<ChannelsOf<RemoteTraitsOf<Providers>>>(options);
                },
                .serve = serve});
   }

@@ -38,7 +38,7 @@ struct Request {
 };
 
 // A profile after its filter, and what commands print of it.
-struct Subject {
+struct FilteredProfile {
   LoadedProfile loaded;
   FunctionLines lines;
   std::size_t column = 0;
@@ -49,19 +49,19 @@ struct Subject {
   [[nodiscard]] ValueType type() const { return loaded.profile.value_types[column]; }
 };
 // InvalidArgument if the profile has no such value type, or a pattern does not read as one.
-absl::StatusOr<Subject> MakeSubject(LoadedProfile loaded, const Request& request);
+absl::StatusOr<FilteredProfile> MakeFilteredProfile(LoadedProfile loaded, const Request& request);
 
 // "strobe.pb.gz: pprof, cpu, 12.3 s in 1230 samples".
-std::string Heading(const Subject& subject, const Paper& paper);
+std::string Heading(const FilteredProfile& subject, const Printer& printer);
 
 using Text = absl::StatusOr<std::string>;
-Text TopCommand(const Subject& subject, const Request& request, const Paper& paper);
-Text TreeCommand(const Subject& subject, const Request& request, const Paper& paper);
-Text PeekCommand(const Subject& subject, const Request& request, const Paper& paper);
-Text ListCommand(const Subject& subject, const Request& request, const Paper& paper);
-Text InfoCommand(const Subject& subject, const Request& request, const Paper& paper);
-Text DiffCommand(const Subject& base, const Subject& subject, const Request& request,
-                 const Paper& paper);
+Text TopCommand(const FilteredProfile& subject, const Request& request, const Printer& printer);
+Text TreeCommand(const FilteredProfile& subject, const Request& request, const Printer& printer);
+Text PeekCommand(const FilteredProfile& subject, const Request& request, const Printer& printer);
+Text ListCommand(const FilteredProfile& subject, const Request& request, const Printer& printer);
+Text InfoCommand(const FilteredProfile& subject, const Request& request, const Printer& printer);
+Text DiffCommand(const FilteredProfile& base, const FilteredProfile& subject,
+                 const Request& request, const Printer& printer);
 
 // The bytes of a profile in a format of `kFormats`.
 struct Format {

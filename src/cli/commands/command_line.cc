@@ -151,13 +151,13 @@ absl::StatusOr<LoadedProfile> CommandLine::Load(const std::string& path) {
       request_.max_memory_mib << 20);
 }
 
-absl::StatusOr<Subject> CommandLine::LoadSubject(const std::string& path) {
+absl::StatusOr<FilteredProfile> CommandLine::LoadSubject(const std::string& path) {
   absl::StatusOr<LoadedProfile> loaded = Load(path);
   if (!loaded.ok()) return loaded.status();
-  return MakeSubject(*std::move(loaded), request_);
+  return MakeFilteredProfile(*std::move(loaded), request_);
 }
 
-absl::StatusOr<Subject> CommandLine::LoadAll() {
+absl::StatusOr<FilteredProfile> CommandLine::LoadAll() {
   std::vector<LoadedProfile> profiles;
   for (const std::string& path : request_.files) {
     absl::StatusOr<LoadedProfile> loaded = Load(path);
@@ -172,7 +172,7 @@ absl::StatusOr<Subject> CommandLine::LoadAll() {
     profiles.clear();
     profiles.push_back(*std::move(sum));
   }
-  return MakeSubject(std::move(profiles[0]), request_);
+  return MakeFilteredProfile(std::move(profiles[0]), request_);
 }
 
 absl::Status CommandLine::Write(const std::string& bytes) {

@@ -37,9 +37,9 @@ class CommandLine {
   void AddDebugDirectories(CLI::App& command);
 
   // Reads the file at `path`, and filters it.
-  absl::StatusOr<Subject> LoadSubject(const std::string& path);
+  absl::StatusOr<FilteredProfile> LoadSubject(const std::string& path);
   // The filtered sum of all files.
-  absl::StatusOr<Subject> LoadAll();
+  absl::StatusOr<FilteredProfile> LoadAll();
 
   [[nodiscard]] Request& request() { return request_; }
   // What stands behind the first "--" of `strobe record`, if there is one.
@@ -47,7 +47,7 @@ class CommandLine {
     return behind_mark_;
   }
   [[nodiscard]] const Terminal& terminal() const { return terminal_; }
-  [[nodiscard]] const Paper& paper() const { return paper_; }
+  [[nodiscard]] const Printer& printer() const { return printer_; }
   [[nodiscard]] const CLI::App& app() const { return app_; }
 
  private:
@@ -56,7 +56,7 @@ class CommandLine {
   absl::Status Write(const std::string& bytes);
 
   const Terminal terminal_ = FindTerminal();
-  const Paper paper_{terminal_};
+  const Printer printer_{terminal_};
   Request request_;
   std::optional<std::vector<std::string>> behind_mark_;
   CLI::App app_{"Looks at profiles, and writes them in other formats."};

@@ -10,7 +10,7 @@ namespace {
 Text Convert(CommandLine& line) {
   const absl::StatusOr<std::string> format = FormatOf(line.request());
   if (!format.ok()) return format.status();
-  const absl::StatusOr<Subject> subject = line.LoadAll();
+  const absl::StatusOr<FilteredProfile> subject = line.LoadAll();
   if (!subject.ok()) return subject.status();
   return EncodeWhatIsLeft(*format, subject->loaded, line.request());
 }
@@ -19,9 +19,9 @@ Text Html(CommandLine& line) {
   Request& request = line.request();
   request.format = "html";
   if (request.base.empty()) return Convert(line);
-  const absl::StatusOr<Subject> base = line.LoadSubject(request.base);
+  const absl::StatusOr<FilteredProfile> base = line.LoadSubject(request.base);
   if (!base.ok()) return base.status();
-  const absl::StatusOr<Subject> subject = line.LoadAll();
+  const absl::StatusOr<FilteredProfile> subject = line.LoadAll();
   if (!subject.ok()) return subject.status();
   return ComparisonPage(base->loaded, subject->loaded);
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMaxShownModules = 50;
 
-std::map<std::string, std::int64_t> SumsByThread(const Subject& subject) {
+std::map<std::string, std::int64_t> SumsByThread(const FilteredProfile& subject) {
   std::map<std::string, std::int64_t> sums;
   for (std::size_t i = 0; i < subject.profile().samples.size(); ++i) {
     const LabelSet& set = subject.profile().Labels(i);
@@ -53,7 +53,7 @@ std::string SpanText(const Profile& profile) {
       static_cast<double>(moments.back().time_ns - moments.front().time_ns) / 1e9);
 }
 
-std::string JsonInfo(const Subject& subject) {
+std::string JsonInfo(const FilteredProfile& subject) {
   const Profile& profile = subject.profile();
   JsonWriter json;
   json.BeginObject();
@@ -111,7 +111,7 @@ std::string ModuleTexts(const Profile& profile) {
 
 }  // namespace
 
-std::string Heading(const Subject& subject, const Paper& paper) {
+std::string Heading(const FilteredProfile& subject, const Printer& printer) {
   std::string text = absl::StrCat(std::string(subject.type().type), ": ",
                                   AmountText(subject.sum, subject.type().unit), " in ");
   if (subject.samples > 0) {
@@ -120,13 +120,13 @@ std::string Heading(const Subject& subject, const Paper& paper) {
     absl::StrAppend(&text, subject.profile().samples.size(), " rows");
   }
   if (!subject.profile().program.empty()) absl::StrAppend(&text, " of ", subject.profile().program);
-  return paper.Bold(text) + "\n";
+  return printer.Bold(text) + "\n";
 }
 
-Text InfoCommand(const Subject& subject, const Request& request, const Paper& paper) {
+Text InfoCommand(const FilteredProfile& subject, const Request& request, const Printer& printer) {
   if (request.json) return JsonInfo(subject);
   const Profile& profile = subject.profile();
-  std::string text = Heading(subject, paper);
+  std::string text = Heading(subject, printer);
   absl::StrAppend(&text, "format      ", subject.loaded.format, "\n");
   if (profile.duration_ns != 0)
     absl::StrAppend(&text, "duration    ", AmountText(profile.duration_ns, "nanoseconds"), "\n");

@@ -31,7 +31,7 @@ constexpr const char* kNoLines =
 // Costs of a function's lines, by their numbers; 0 is an unknown line.
 using LineCosts = std::map<std::uint32_t, FunctionCost>;
 
-LineCosts CostsOfLines(const Subject& subject, std::uint32_t function) {
+LineCosts CostsOfLines(const FilteredProfile& subject, std::uint32_t function) {
   const Profile& profile = subject.profile();
   LineCosts costs;
   std::set<std::uint32_t> counted;
@@ -87,26 +87,26 @@ std::vector<std::string> SourceOf(const std::string& file, const Request& reques
   return lines;
 }
 
-std::string Cell(std::int64_t amount, const Subject& subject) {
+std::string Cell(std::int64_t amount, const FilteredProfile& subject) {
   return Right(amount == 0 ? "." : AmountText(amount, subject.type().unit), 12);
 }
 
 void PrintLines(std::string& text, const LineCosts& costs, const std::vector<std::string>& source,
-                const Subject& subject, const Paper& paper) {
+                const FilteredProfile& subject, const Printer& printer) {
   std::uint32_t next = 1;  // the first line that may still be printed
   const auto print = [&](std::uint32_t number, const FunctionCost& cost) {
     const std::string code = number > 0 && number <= source.size() ? source[number - 1] : "";
-    const std::string line =
-        absl::StrCat(Cell(cost.self, subject), Cell(cost.total, subject),
-                     Right(number == 0 ? "?" : absl::StrCat(number), 8), "  ", paper.Cut(code, 34));
-    absl::StrAppend(&text, cost.total == 0 ? paper.Dim(line) : line, "\n");
+    const std::string line = absl::StrCat(Cell(cost.self, subject), Cell(cost.total, subject),
+                                          Right(number == 0 ? "?" : absl::StrCat(number), 8), "  ",
+                                          printer.Cut(code, 34));
+    absl::StrAppend(&text, cost.total == 0 ? printer.Dim(line) : line, "\n");
     next = number + 1;
   };
   for (auto place = costs.begin(); place != costs.end(); ++place) {
     const std::uint32_t number = place->first;
     const std::uint32_t first = number > kContextLines ? number - kContextLines : 1;
     if (!source.empty() && number != 0) {
-      if (first > next && next > 1) absl::StrAppend(&text, paper.Dim("  ..."), "\n");
+      if (first > next && next > 1) absl::StrAppend(&text, printer.Dim("  ..."), "\n");
       for (std::uint32_t line = std::max(first, next); line < number; ++line) print(line, {});
     }
     print(number, place->second);
@@ -134,7 +134,7 @@ void JsonLines(JsonWriter& json, const LineCosts& costs) {
 
 }  // namespace
 
-Text ListCommand(const Subject& subject, const Request& request, const Paper& paper) {
+Text ListCommand(const FilteredProfile& subject, const Request& request, const Printer& printer) {
   const absl::StatusOr<Pattern> pattern = Pattern::Parse(request.pattern);
   if (!pattern.ok()) return pattern.status();
   const std::vector<FunctionCost> costs =
@@ -154,7 +154,7 @@ Text ListCommand(const Subject& subject, const Request& request, const Paper& pa
   found.resize(found.size() - left_out);
   JsonWriter json;
   json.BeginArray();
-  std::string text = Heading(subject, paper);
+  std::string text = Heading(subject, printer);
   for (const std::uint32_t function : found) {
     const NamedFunction& named = subject.lines.functions()[function];
     const LineCosts lines = CostsOfLines(subject, function);
@@ -166,11 +166,11 @@ Text ListCommand(const Subject& subject, const Request& request, const Paper& pa
     const std::vector<std::string> source = request.json || named.file.empty()
                                                 ? std::vector<std::string>()
                                                 : SourceOf(named.file, request);
-    absl::StrAppend(&text, "\n", paper.Bold(named.name), "  ",
+    absl::StrAppend(&text, "\n", printer.Bold(named.name), "  ",
                     named.file.empty() ? kNoLines : named.file,
                     !named.file.empty() && source.empty() ? "  (not here: see --source)" : "", "\n",
-                    paper.Bold("        self       total    line"), "\n");
-    PrintLines(text, lines, source, subject, paper);
+                    printer.Bold("        self       total    line"), "\n");
+    PrintLines(text, lines, source, subject, printer);
   }
   if (left_out > 0) absl::StrAppend(&text, "\n", left_out, " more functions match\n");
   json.EndArray();

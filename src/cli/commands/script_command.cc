@@ -27,9 +27,9 @@ Text Script(CommandLine& line) {
              .progress = [&](std::uint64_t bytes) { progress.Read(path, bytes); },
              .max_memory = request.max_memory_mib << 20});
   if (!loaded.ok()) return loaded.status();
-  progress.Say("reading symbols");
+  progress.Print("reading symbols");
   if (absl::Status status = SymbolizeProfile(*loaded, search); !status.ok()) return status;
-  const absl::StatusOr<Subject> subject = MakeSubject(*std::move(loaded), request);
+  const absl::StatusOr<FilteredProfile> subject = MakeFilteredProfile(*std::move(loaded), request);
   if (!subject.ok()) return subject.status();
   return EncodeWhatIsLeft(*format, subject->loaded, request);
 }

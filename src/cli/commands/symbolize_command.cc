@@ -9,10 +9,10 @@ Text Symbolize(CommandLine& line) {
   const Request& request = line.request();
   const absl::StatusOr<std::string> format = FormatOf(request);
   if (!format.ok()) return format.status();
-  absl::StatusOr<Subject> subject = line.LoadAll();
+  absl::StatusOr<FilteredProfile> subject = line.LoadAll();
   if (!subject.ok()) return subject.status();
   Progress progress(line.terminal());
-  progress.Say("reading symbols");
+  progress.Print("reading symbols");
   const absl::Status status =
       SymbolizeProfile(subject->loaded, SearchIn(request.debug_directories));
   if (!status.ok()) return status;

@@ -4,7 +4,7 @@
 namespace strobe::internal {
 namespace {
 
-using Table = Text (*)(const Subject&, const Request&, const Paper&);
+using Table = Text (*)(const FilteredProfile&, const Request&, const Printer&);
 
 CLI::App* AddRows(CommandLine& line, CLI::App* command) {
   command->add_option("-n,--rows", line.request().rows, "Rows to print; 0 prints all")
@@ -15,9 +15,9 @@ CLI::App* AddRows(CommandLine& line, CLI::App* command) {
 
 CLI::App* AddTable(CommandLine& line, const char* name, const char* description, Table table) {
   return AddRows(line, line.AddReader(name, description, [&line, table]() -> Text {
-    const absl::StatusOr<Subject> subject = line.LoadAll();
+    const absl::StatusOr<FilteredProfile> subject = line.LoadAll();
     if (!subject.ok()) return subject.status();
-    return table(*subject, line.request(), line.paper());
+    return table(*subject, line.request(), line.printer());
   }));
 }
 
@@ -65,11 +65,11 @@ void AddList(CommandLine& line) {
 
 Text Diff(CommandLine& line) {
   const Request& request = line.request();
-  const absl::StatusOr<Subject> base = line.LoadSubject(request.files[0]);
+  const absl::StatusOr<FilteredProfile> base = line.LoadSubject(request.files[0]);
   if (!base.ok()) return base.status();
-  const absl::StatusOr<Subject> now = line.LoadSubject(request.files[1]);
+  const absl::StatusOr<FilteredProfile> now = line.LoadSubject(request.files[1]);
   if (!now.ok()) return now.status();
-  return DiffCommand(*base, *now, request, line.paper());
+  return DiffCommand(*base, *now, request, line.printer());
 }
 
 void AddDiff(CommandLine& line) {

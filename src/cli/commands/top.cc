@@ -17,7 +17,7 @@
 namespace strobe::internal {
 namespace {
 
-std::string ShareOfSubject(std::int64_t part, const Subject& subject) {
+std::string ShareOfSubject(std::int64_t part, const FilteredProfile& subject) {
   const double share = ShareOf(part, subject.sum);
   return ShareText(share, StandardErrorOfShare(share, subject.samples));
 }
@@ -27,7 +27,7 @@ void JsonShare(JsonWriter& json, std::string_view key, double share) {
   json.Raw(std::isfinite(share) ? absl::StrFormat("%.9g", share) : "null");
 }
 
-void JsonHead(JsonWriter& json, const Subject& subject) {
+void JsonHead(JsonWriter& json, const FilteredProfile& subject) {
   json.BeginObject();
   json.Member("type", subject.type().type);
   json.Member("unit", subject.type().unit);
@@ -59,7 +59,7 @@ constexpr std::size_t kAmountColumns = 12;
 constexpr std::size_t kShareColumns = 16;
 constexpr std::size_t kTableColumns = 2 * (kAmountColumns + kShareColumns) + 2;
 
-std::string Cells(const FunctionCost& cost, const Subject& subject) {
+std::string Cells(const FunctionCost& cost, const FilteredProfile& subject) {
   const std::string_view unit = subject.type().unit;
   return absl::StrCat(Right(AmountText(cost.self, unit), kAmountColumns),
                       Right(ShareOfSubject(cost.self, subject), kShareColumns),
@@ -67,14 +67,14 @@ std::string Cells(const FunctionCost& cost, const Subject& subject) {
                       Right(ShareOfSubject(cost.total, subject), kShareColumns), "  ");
 }
 
-std::string TableHead(const Paper& paper) {
-  return paper.Bold(absl::StrCat(Right("self", kAmountColumns), Right("share", kShareColumns),
-                                 Right("total", kAmountColumns), Right("share", kShareColumns),
-                                 "  function")) +
+std::string TableHead(const Printer& printer) {
+  return printer.Bold(absl::StrCat(Right("self", kAmountColumns), Right("share", kShareColumns),
+                                   Right("total", kAmountColumns), Right("share", kShareColumns),
+                                   "  function")) +
          "\n";
 }
 
-void JsonFunction(JsonWriter& json, const Subject& subject, std::uint32_t function,
+void JsonFunction(JsonWriter& json, const FilteredProfile& subject, std::uint32_t function,
                   const FunctionCost& cost) {
   json.BeginObject();
   json.Member("function", subject.lines.functions()[function].name);
@@ -93,7 +93,7 @@ struct Neighbours {
 };
 
 // Counts each caller, and each callee, once a row.
-Neighbours FindNeighbours(const Subject& subject, std::uint32_t function) {
+Neighbours FindNeighbours(const FilteredProfile& subject, std::uint32_t function) {
   const Profile& profile = subject.profile();
   Neighbours result;
   std::vector<std::uint32_t> callers;
@@ -133,23 +133,25 @@ std::vector<Neighbour> Sorted(const std::map<std::uint32_t, std::int64_t>& sums)
 }
 
 void PrintNeighbours(std::string& text, const char* title,
-                     const std::map<std::uint32_t, std::int64_t>& sums, const Subject& subject,
-                     const Request& request, const Paper& paper) {
+                     const std::map<std::uint32_t, std::int64_t>& sums,
+                     const FilteredProfile& subject, const Request& request,
+                     const Printer& printer) {
   const std::vector<Neighbour> sorted = Sorted(sums);
-  absl::StrAppend(&text, paper.Dim(title), "\n");
+  absl::StrAppend(&text, printer.Dim(title), "\n");
   if (sorted.empty()) absl::StrAppend(&text, "  none\n");
   for (std::size_t i = 0; i < Shown(request, sorted.size()); ++i) {
     const auto [function, value] = sorted[i];
     absl::StrAppend(
         &text, Right(AmountText(value, subject.type().unit), kAmountColumns),
         Right(ShareOfSubject(value, subject), kShareColumns), "  ",
-        paper.Cut(subject.lines.functions()[function].name, kAmountColumns + kShareColumns + 2),
+        printer.Cut(subject.lines.functions()[function].name, kAmountColumns + kShareColumns + 2),
         "\n");
   }
 }
 
 void JsonNeighbours(JsonWriter& json, std::string_view key,
-                    const std::map<std::uint32_t, std::int64_t>& sums, const Subject& subject) {
+                    const std::map<std::uint32_t, std::int64_t>& sums,
+                    const FilteredProfile& subject) {
   json.Key(key);
   json.BeginArray();
   for (const auto& [function, value] : Sorted(sums)) {
@@ -168,9 +170,10 @@ struct Compared {
   ShareChange change;
 };
 
-std::vector<Compared> Compare(const Subject& base, const Subject& subject, bool by_total) {
+std::vector<Compared> Compare(const FilteredProfile& base, const FilteredProfile& subject,
+                              bool by_total) {
   absl::flat_hash_map<std::string, Compared> all;
-  const auto add = [&](const Subject& one, FunctionCost Compared::*member) {
+  const auto add = [&](const FilteredProfile& one, FunctionCost Compared::*member) {
     const std::vector<FunctionCost> costs = FunctionCosts(one.profile(), one.lines, one.column);
     for (const std::uint32_t i : Largest(costs, by_total)) {
       Compared& compared = all[one.lines.functions()[i].name];
@@ -197,7 +200,7 @@ std::vector<Compared> Compare(const Subject& base, const Subject& subject, bool 
   return rows;
 }
 
-std::string JsonDiff(const Subject& base, const Subject& subject,
+std::string JsonDiff(const FilteredProfile& base, const FilteredProfile& subject,
                      const std::vector<Compared>& rows) {
   JsonWriter json;
   JsonHead(json, subject);
@@ -224,7 +227,7 @@ std::string JsonDiff(const Subject& base, const Subject& subject,
 
 }  // namespace
 
-Text TopCommand(const Subject& subject, const Request& request, const Paper& paper) {
+Text TopCommand(const FilteredProfile& subject, const Request& request, const Printer& printer) {
   const std::vector<FunctionCost> costs =
       FunctionCosts(subject.profile(), subject.lines, subject.column);
   const std::vector<std::uint32_t> order = Largest(costs, request.by_total);
@@ -239,20 +242,20 @@ Text TopCommand(const Subject& subject, const Request& request, const Paper& pap
     json.EndObject();
     return json.Take() + "\n";
   }
-  std::string text = Heading(subject, paper) + TableHead(paper);
+  std::string text = Heading(subject, printer) + TableHead(printer);
   for (std::size_t i = 0; i < shown; ++i) {
     absl::StrAppend(&text, Cells(costs[order[i]], subject),
-                    paper.Cut(subject.lines.functions()[order[i]].name, kTableColumns), "\n");
+                    printer.Cut(subject.lines.functions()[order[i]].name, kTableColumns), "\n");
   }
   if (shown < order.size()) {
     absl::StrAppend(
-        &text, paper.Dim(absl::StrCat(order.size() - shown, " more functions (-n 0 shows all)")),
+        &text, printer.Dim(absl::StrCat(order.size() - shown, " more functions (-n 0 shows all)")),
         "\n");
   }
   return text;
 }
 
-Text PeekCommand(const Subject& subject, const Request& request, const Paper& paper) {
+Text PeekCommand(const FilteredProfile& subject, const Request& request, const Printer& printer) {
   const absl::StatusOr<Pattern> pattern = Pattern::Parse(request.pattern);
   if (!pattern.ok()) return pattern.status();
   const std::vector<FunctionCost> costs =
@@ -270,7 +273,7 @@ Text PeekCommand(const Subject& subject, const Request& request, const Paper& pa
   JsonHead(json, subject);
   json.Key("functions");
   json.BeginArray();
-  std::string text = Heading(subject, paper);
+  std::string text = Heading(subject, printer);
   for (const std::uint32_t function : found) {
     const Neighbours neighbours = FindNeighbours(subject, function);
     json.BeginObject();
@@ -280,10 +283,10 @@ Text PeekCommand(const Subject& subject, const Request& request, const Paper& pa
     JsonNeighbours(json, "callers", neighbours.callers, subject);
     JsonNeighbours(json, "callees", neighbours.callees, subject);
     json.EndObject();
-    absl::StrAppend(&text, "\n", TableHead(paper), Cells(costs[function], subject),
-                    paper.Bold(subject.lines.functions()[function].name), "\n");
-    PrintNeighbours(text, "called by", neighbours.callers, subject, request, paper);
-    PrintNeighbours(text, "calls", neighbours.callees, subject, request, paper);
+    absl::StrAppend(&text, "\n", TableHead(printer), Cells(costs[function], subject),
+                    printer.Bold(subject.lines.functions()[function].name), "\n");
+    PrintNeighbours(text, "called by", neighbours.callers, subject, request, printer);
+    PrintNeighbours(text, "calls", neighbours.callees, subject, request, printer);
   }
   if (left_out > 0) absl::StrAppend(&text, "\n", left_out, " more functions match\n");
   json.EndArray();
@@ -291,21 +294,21 @@ Text PeekCommand(const Subject& subject, const Request& request, const Paper& pa
   return request.json ? json.Take() + "\n" : text;
 }
 
-Text DiffCommand(const Subject& base, const Subject& subject, const Request& request,
-                 const Paper& paper) {
+Text DiffCommand(const FilteredProfile& base, const FilteredProfile& subject,
+                 const Request& request, const Printer& printer) {
   if (base.type() != subject.type())
     return absl::InvalidArgumentError("the profiles have different value types: see --type");
   const std::vector<Compared> rows = Compare(base, subject, request.by_total);
   if (request.json) return JsonDiff(base, subject, rows);
   std::string text =
-      absl::StrCat("base  ", Heading(base, paper), "now   ", Heading(subject, paper));
+      absl::StrCat("base  ", Heading(base, printer), "now   ", Heading(subject, printer));
   if (base.samples == 0 || subject.samples == 0) {
     absl::StrAppend(&text, "The profiles do not count their samples, so no change has an error.\n");
   }
   absl::StrAppend(
       &text,
-      paper.Bold(absl::StrCat(Right("base", 8), Right("now", 9), Right("change", kShareColumns),
-                              "  function, by ", request.by_total ? "total" : "self", " share")),
+      printer.Bold(absl::StrCat(Right("base", 8), Right("now", 9), Right("change", kShareColumns),
+                                "  function, by ", request.by_total ? "total" : "self", " share")),
       "\n");
   std::size_t shown = 0;
   std::size_t insignificant = 0;
@@ -321,12 +324,12 @@ Text DiffCommand(const Subject& base, const Subject& subject, const Request& req
                                    ? "not significant"
                                    : ChangeText(row.change.change, row.change.error);
     const std::string cell = Right(change, kShareColumns);
-    const std::string name = paper.Cut(row.name, 19 + kShareColumns);
+    const std::string name = printer.Cut(row.name, 19 + kShareColumns);
     const bool is_marked = row.change.is_significant;
     absl::StrAppend(
         &text, Right(ShareText(ShareOf(part(row.base), base.sum), NAN), 8),
         Right(ShareText(ShareOf(part(row.now), subject.sum), NAN), 9),
-        !is_marked ? cell : (row.change.change > 0 ? paper.Red(cell) : paper.Blue(cell)), "  ",
+        !is_marked ? cell : (row.change.change > 0 ? printer.Red(cell) : printer.Blue(cell)), "  ",
         name, "\n");
   }
   if (base.samples > 0 && subject.samples > 0) {

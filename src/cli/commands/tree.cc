@@ -25,7 +25,7 @@ class CallTree {
   // Deeper calls count for the last one.
   static constexpr std::size_t kMaxDepth = 2048;
 
-  explicit CallTree(const Subject& subject) {
+  explicit CallTree(const FilteredProfile& subject) {
     const Profile& profile = subject.profile();
     nodes_.push_back({});
     // Of each node of the profile: the node here, and its depth. Parents stand before children.
@@ -76,13 +76,13 @@ class CallTree {
   absl::flat_hash_map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers_;
 };
 
-bool IsShown(const CallNode& node, const Subject& subject, const Request& request) {
+bool IsShown(const CallNode& node, const FilteredProfile& subject, const Request& request) {
   const double share = ShareOf(node.total, subject.sum);
   return node.total != 0 && (share < 0 ? -share : share) * 100 >= request.min_percent;
 }
 
-void PrintTree(std::string& text, const CallTree& tree, const Subject& subject,
-               const Request& request, const Paper& paper) {
+void PrintTree(std::string& text, const CallTree& tree, const FilteredProfile& subject,
+               const Request& request, const Printer& printer) {
   constexpr std::size_t kAmountColumns = 12;
   constexpr std::size_t kShareColumns = 9;
   // A callee that is alone and has nearly all of its caller's total does not stand further right.
@@ -98,7 +98,7 @@ void PrintTree(std::string& text, const CallTree& tree, const Subject& subject,
                       Right(ShareText(ShareOf(node.total, subject.sum), NAN), kShareColumns),
                       Right(AmountText(node.self, subject.type().unit), kAmountColumns), "  ",
                       std::string(indent, ' '),
-                      paper.Cut(subject.lines.functions()[node.function].name, used), "\n");
+                      printer.Cut(subject.lines.functions()[node.function].name, used), "\n");
     }
     std::size_t next_indent = number == 0 ? 0 : indent + 1;
     if (!node.callees.empty() && number != 0 &&
@@ -112,7 +112,7 @@ void PrintTree(std::string& text, const CallTree& tree, const Subject& subject,
 }
 
 // Nested as the calls are. A text instead of recursion closes each node.
-void JsonTree(JsonWriter& json, const CallTree& tree, const Subject& subject,
+void JsonTree(JsonWriter& json, const CallTree& tree, const FilteredProfile& subject,
               const Request& request) {
   constexpr std::uint32_t kClose = 0xFFFFFFFF;
   std::vector<std::uint32_t> waiting(tree.nodes()[0].callees.rbegin(),
@@ -143,7 +143,7 @@ void JsonTree(JsonWriter& json, const CallTree& tree, const Subject& subject,
 
 }  // namespace
 
-Text TreeCommand(const Subject& subject, const Request& request, const Paper& paper) {
+Text TreeCommand(const FilteredProfile& subject, const Request& request, const Printer& printer) {
   const CallTree tree(subject);
   if (request.json) {
     JsonWriter json;
@@ -155,11 +155,11 @@ Text TreeCommand(const Subject& subject, const Request& request, const Paper& pa
     json.EndObject();
     return json.Take() + "\n";
   }
-  std::string text = Heading(subject, paper);
-  absl::StrAppend(&text,
-                  paper.Bold("       total    share        self  function, callees below callers"),
-                  "\n");
-  PrintTree(text, tree, subject, request, paper);
+  std::string text = Heading(subject, printer);
+  absl::StrAppend(
+      &text, printer.Bold("       total    share        self  function, callees below callers"),
+      "\n");
+  PrintTree(text, tree, subject, request, printer);
   return text;
 }
 

@@ -40,8 +40,8 @@ Text TopRows(LoadedProfile loaded, Terminal terminal) {
   terminal.shows_output = terminal.shows_errors && std::getenv("NO_COLOR") == nullptr;
   Request request;
   request.rows = kTopRows;
-  const absl::StatusOr<Subject> subject = MakeSubject(std::move(loaded), request);
-  return subject.ok() ? TopCommand(*subject, request, Paper(terminal)) : subject.status();
+  const absl::StatusOr<FilteredProfile> subject = MakeFilteredProfile(std::move(loaded), request);
+  return subject.ok() ? TopCommand(*subject, request, Printer(terminal)) : subject.status();
 }
 
 }  // namespace
@@ -71,11 +71,11 @@ absl::Status RecordingOutput::WriteToDirectory(const LoadedProfile& loaded) cons
   return WriteProfile(FreePath(options_.path, loaded.profile), loaded);
 }
 
-void RecordingOutput::Say(double seconds, std::uint64_t samples, std::uint64_t lost) {
+void RecordingOutput::Print(double seconds, std::uint64_t samples, std::uint64_t lost) {
   std::string line =
       absl::StrCat("recording: ", static_cast<std::uint64_t>(seconds), " s, ", samples, " samples");
   if (lost > 0) absl::StrAppend(&line, ", ", lost, " lost");
-  if (!IsTerminalTaken()) progress_.Say(line);
+  if (!IsTerminalTaken()) progress_.Print(line);
 }
 
 int RecordingOutput::Fail(const std::string& what, int status) {

@@ -37,7 +37,7 @@ class RecordingOutput {
   absl::Status WriteToDirectory(const LoadedProfile& loaded) const;
 
   // Says on a terminal how far the recording is, unless the program has it for itself.
-  void Say(double seconds, std::uint64_t samples, std::uint64_t lost = 0);
+  void Print(double seconds, std::uint64_t samples, std::uint64_t lost = 0);
   // Says one line on standard error. Returns the status to exit with.
   int Fail(const std::string& what, int status = kFailed);
   // Writes the profile, which has names, unless its `processes` are in the directory already, and

@@ -3,7 +3,7 @@
 
 namespace strobe::internal {
 
-// If it was, serves that program, and exits: see strobe/worker/worker_profiler.h.
+// If it was, serves that program, and exits: see strobe/worker/remote_profiler.h.
 void ServeIfAsked(int argc, char** argv);
 
 }  // namespace strobe::internal

@@ -25,10 +25,10 @@ class Progress {
     if (std::exchange(is_printed_, false)) std::fputs("\r\033[K", stderr);
   }
   void Read(const std::string& path, std::uint64_t bytes) {
-    Say(absl::StrCat("reading ", path, ": ",
-                     AmountText(static_cast<std::int64_t>(bytes), "bytes")));
+    Print(absl::StrCat("reading ", path, ": ",
+                       AmountText(static_cast<std::int64_t>(bytes), "bytes")));
   }
-  void Say(const std::string& text) {
+  void Print(const std::string& text) {
     const auto now = std::chrono::steady_clock::now();
     if (!is_shown_ || now < next_) return;
     next_ = now + std::chrono::milliseconds(200);

@@ -73,13 +73,13 @@ std::string Left(std::string_view text, std::size_t columns) {
   return std::string(text).append(used < columns ? columns - used : 0, ' ');
 }
 
-std::string Paper::In(std::string_view code, std::string_view text) const {
+std::string Printer::In(std::string_view code, std::string_view text) const {
   if (!terminal_.shows_output) return std::string(text);
   std::string result = "\033[";
   return result.append(code).append("m").append(text).append("\033[0m");
 }
 
-std::string Paper::Cut(std::string_view text, std::size_t used) const {
+std::string Printer::Cut(std::string_view text, std::size_t used) const {
   constexpr std::size_t kMinColumns = 20;
   if (terminal_.columns <= 0) return std::string(text);
   const auto width = static_cast<std::size_t>(terminal_.columns);

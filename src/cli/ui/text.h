@@ -21,9 +21,9 @@ std::string Right(std::string_view text, std::size_t columns);
 std::string Left(std::string_view text, std::size_t columns);
 
 // Colours on a terminal, and names that fit its width.
-class Paper {
+class Printer {
  public:
-  explicit Paper(const Terminal& terminal) : terminal_(terminal) {}
+  explicit Printer(const Terminal& terminal) : terminal_(terminal) {}
 
   [[nodiscard]] std::string Bold(std::string_view text) const { return In("1", text); }
   [[nodiscard]] std::string Dim(std::string_view text) const { return In("2", text); }

@@ -30,11 +30,12 @@ absl::StatusCode CodeOf(int status) {
 
 Verdict VerdictOf(int status) {
   constexpr std::array kRefusals{400, 413, 415, 422};
-  constexpr std::array kPassing{408, 425, 429};
+  constexpr std::array kDiscarding{408, 425, 429};
   if (status >= 200 && status < 300) return Verdict::kDelivered;
   if (std::ranges::find(kRefusals, status) != kRefusals.end()) return Verdict::kRefused;
   if (status >= 500 && status < 600) return Verdict::kRetry;
-  return std::ranges::find(kPassing, status) != kPassing.end() ? Verdict::kRetry : Verdict::kStop;
+  return std::ranges::find(kDiscarding, status) != kDiscarding.end() ? Verdict::kRetry
+                                                                     : Verdict::kStop;
 }
 
 void AppendText(std::string& bytes, std::string_view text) {

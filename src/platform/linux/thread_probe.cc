@@ -236,11 +236,11 @@ std::int64_t LinuxThreadProbe::CpuTimeNs() const {
   return LinuxPlatform::ThreadCpuTimeNs(thread_id_);
 }
 
-ThreadLook LinuxThreadProbe::Look() {
+ThreadPoll LinuxThreadProbe::Poll() {
   const std::int64_t first_ns = CpuTimeNs();
-  if (first_ns == std::exchange(seen_cpu_ns_, first_ns)) return ThreadLook::kHasNotRun;
+  if (first_ns == std::exchange(seen_cpu_ns_, first_ns)) return ThreadPoll::kHasNotRun;
   seen_cpu_ns_ = CpuTimeNs();
-  return seen_cpu_ns_ > first_ns ? ThreadLook::kRuns : ThreadLook::kHasRun;
+  return seen_cpu_ns_ > first_ns ? ThreadPoll::kRuns : ThreadPoll::kHasRun;
 }
 
 ThreadActivity LinuxThreadProbe::Observe() {

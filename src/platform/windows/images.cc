@@ -168,7 +168,7 @@ std::vector<Module> ModulesOf(const std::vector<Image>& images) {
 // of reads that a list of all images takes.
 class KnownImages {
  public:
-  std::vector<Module> Look() {
+  std::vector<Module> Poll() {
     // A lost notification may be of an image that is being unloaded and still in the list. So the
     // images are listed a second time.
     if (GlobalAnnouncements().HasLost()) listings_ = 2;
@@ -237,7 +237,7 @@ std::vector<Module> LoadedModules() {
   if (RegisterOnce()) {
     // Another session's thread may hold the mutex, or a thread that the process's end has killed.
     const std::unique_lock lock(known->mutex, std::try_to_lock);
-    if (lock.owns_lock()) return known->Look();
+    if (lock.owns_lock()) return known->Poll();
   }
   return ModulesOf(ListImages().value_or(std::vector<Image>()));
 }

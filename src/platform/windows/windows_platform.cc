@@ -215,14 +215,14 @@ std::int64_t WindowsPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
   return thread == nullptr ? -1 : CpuTimeOfThread(thread->handle());
 }
 
-ThreadLook WindowsPlatform::ThreadProbe::Look() {
+ThreadPoll WindowsPlatform::ThreadProbe::Poll() {
   // The clock tells only by its ticks who has run, and those may be in step with the program. So it
   // decides who is worth a stop, and the stop decides who runs.
   constexpr std::uint64_t kRecentMs = 100;
   const std::int64_t cpu_ns = ThreadCpuTimeNs(thread_id_);
   const std::uint64_t now_ms = GetTickCount64();
   if (std::exchange(seen_cpu_ns_, cpu_ns) < cpu_ns) ran_at_ms_ = now_ms;
-  return now_ms - ran_at_ms_ <= kRecentMs ? ThreadLook::kRuns : ThreadLook::kHasNotRun;
+  return now_ms - ran_at_ms_ <= kRecentMs ? ThreadPoll::kRuns : ThreadPoll::kHasNotRun;
 }
 
 std::int64_t WindowsPlatform::ProcessCpuTimeNs() {
@@ -245,8 +245,8 @@ absl::Status WindowsPlatform::InstallHandler(int /*signal*/) {
 
 bool WindowsPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, int /*signal*/,
                                 bool was_running) {
-  internal::SlotToken token;
-  if (thread_id == CurrentThreadId() || !internal::SlotToken::Unpack(payload, token) ||
+  internal::ChannelToken token;
+  if (thread_id == CurrentThreadId() || !internal::ChannelToken::Unpack(payload, token) ||
       token.arena >= internal::kMaxArenas)
     return false;
   const internal::CaptureEntry& entry = internal::CaptureEntryOf(token.arena);

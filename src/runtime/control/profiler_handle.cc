@@ -4,7 +4,7 @@
 
 #include "strobe/base/keep_for_ever.h"
 #include "strobe/base/memory_guard.h"
-#include "strobe/runtime/channels/slot_arena.h"
+#include "strobe/runtime/channels/channel_arena.h"
 
 namespace strobe::internal {
 

@@ -27,10 +27,10 @@ void Recorder::End(std::size_t place) {
   --taken_;
 }
 
-bool Recorder::HasGone(std::uint32_t generation, Address address) const {
-  return continuous_.HasGone(generation, address) ||
+bool Recorder::WasUnloaded(std::uint32_t generation, Address address) const {
+  return continuous_.WasUnloaded(generation, address) ||
          std::ranges::any_of(others_, [&](const Place& place) {
-           return place.recording && place.recording->HasGone(generation, address);
+           return place.recording && place.recording->WasUnloaded(generation, address);
          });
 }
 

@@ -7,7 +7,7 @@
 #include "strobe/default_traits.h"
 #include "strobe/runtime/control/worker_link.h"
 #include "strobe/worker/program/local_worker.h"
-#include "strobe/worker/program/worker_core.h"
+#include "strobe/worker/program/remote_core.h"
 #include "strobe/worker/run_worker.h"
 #include "strobe/worker/serve/serve_program.h"
 #include "strobe/worker/shared/shared_area.h"
@@ -29,8 +29,8 @@ absl::StatusOr<std::unique_ptr<AbstractCore>> Make(const ProfilerOptions& option
     return absl::UnimplementedError(
         "worker.enabled: the system refuses memory that processes share");
   }
-  if (use == nullptr) return std::make_unique<WorkerCore>(options, &ServeByDefault);
-  return std::make_unique<WorkerCore>(options, use->make(options.threads), use->serve);
+  if (use == nullptr) return std::make_unique<RemoteCore>(options, &ServeByDefault);
+  return std::make_unique<RemoteCore>(options, use->make(options.threads), use->serve);
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ void RunWorkerIfAsked(int argc, char** argv) {
 }  // namespace strobe
 
 // A call of RunWorkerIfAsked, or the flag -Wl,-u, makes a linker take it.
-extern "C" __attribute__((visibility("hidden"))) void strobe_make_worker_core(
+extern "C" __attribute__((visibility("hidden"))) void strobe_make_remote_core(
     const strobe::ProfilerOptions& options, const void* channel_parts,
     absl::StatusOr<std::unique_ptr<strobe::internal::AbstractCore>>& core) {
   core = strobe::internal::Make(options, channel_parts);

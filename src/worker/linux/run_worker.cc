@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "strobe/base/keep_for_ever.h"
 #include "strobe/core/options.h"
-#include "strobe/runtime/channels/slot_arena.h"
+#include "strobe/runtime/channels/channel_arena.h"
 #include "strobe/worker/program/local_worker.h"
 #include "strobe/worker/serve/serve_program.h"
 

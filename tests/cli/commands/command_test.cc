@@ -12,9 +12,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const Paper& PlainPaper() {
-  static const Paper paper{Terminal()};
-  return paper;
+const Printer& PlainPaper() {
+  static const Printer printer{Terminal()};
+  return printer;
 }
 
 template <std::string Request::*kField>
@@ -31,18 +31,18 @@ LoadedProfile ProfileOfTwo() {
   made.Add({"main", "Write"}, {1, 10'000'000});
   return made.Finish();
 }
-Subject SubjectOf(const Request& request) {
-  absl::StatusOr<Subject> subject = MakeSubject(ProfileOfTwo(), request);
+FilteredProfile SubjectOf(const Request& request) {
+  absl::StatusOr<FilteredProfile> subject = MakeFilteredProfile(ProfileOfTwo(), request);
   EXPECT_TRUE(subject.ok()) << subject.status();
   return *std::move(subject);
 }
 
 TEST(CommandTest, ASubjectHasTheColumnThatIsAskedFor) {
   EXPECT_EQ(SubjectOf({}).sum, 40'000'000) << "the profile's default";
-  const Subject samples = SubjectOf(With<&Request::type>("samples"));
+  const FilteredProfile samples = SubjectOf(With<&Request::type>("samples"));
   EXPECT_EQ(samples.sum, 4);
   EXPECT_EQ(samples.type().unit, "count");
-  const auto wrong = MakeSubject(ProfileOfTwo(), With<&Request::type>("wall"));
+  const auto wrong = MakeFilteredProfile(ProfileOfTwo(), With<&Request::type>("wall"));
   ASSERT_FALSE(wrong.ok());
   EXPECT_THAT(std::string(wrong.status().message()), HasSubstr("samples cpu")) << "what it has";
 }
@@ -52,12 +52,12 @@ TEST(CommandTest, ASubjectIsFiltered) {
   request.filter.focus = "Parse";
   EXPECT_EQ(SubjectOf(request).sum, 3);
   request.filter.focus = "(";
-  EXPECT_EQ(MakeSubject(ProfileOfTwo(), request).status().code(),
+  EXPECT_EQ(MakeFilteredProfile(ProfileOfTwo(), request).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
 TEST(CommandTest, TablesNameTheFunctions) {
-  const Subject subject = SubjectOf({});
+  const FilteredProfile subject = SubjectOf({});
   EXPECT_THAT(Heading(subject, PlainPaper()), HasSubstr("cpu"));
   for (const auto command : {&TopCommand, &TreeCommand}) {
     const Text text = command(subject, {}, PlainPaper());
@@ -98,7 +98,7 @@ TEST(CommandTest, EveryFormatIsWrittenAndFoundByItsName) {
 TEST(CommandTest, WhatAFilterHasLeftOutIsNotWritten) {
   Request request;
   request.filter.focus = "Parse";
-  const Subject subject = SubjectOf(request);
+  const FilteredProfile subject = SubjectOf(request);
   const Text text = EncodeWhatIsLeft("folded", subject.loaded, request);
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_THAT(*text, HasSubstr("Parse"));

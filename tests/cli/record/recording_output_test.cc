@@ -72,7 +72,7 @@ TEST_F(RecordingOutputTest, ErrorsAreSaid) {
   EXPECT_FALSE(output.Deliver(absl::NotFoundError("no profile"), 1));
   EXPECT_EQ(output.Fail("it failed"), kFailed);
   EXPECT_EQ(output.Fail("not there", kNotFound), kNotFound);
-  output.Say(1, 2, 3);
+  output.Print(1, 2, 3);
   const std::string said = ::testing::internal::GetCapturedStderr();
   for (const char* const text : {"a.pb.gz", "strobe: no profile\n", "strobe: it failed\n"})
     EXPECT_THAT(said, HasSubstr(text));

@@ -10,7 +10,7 @@ std::string SaidBy(const Terminal& terminal) {
   {
     Progress progress(terminal);
     progress.Read("/a", 1 << 20);
-    progress.Say("working");
+    progress.Print("working");
     progress.Clear();
   }
   return ::testing::internal::GetCapturedStderr();

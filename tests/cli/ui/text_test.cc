@@ -57,22 +57,22 @@ TEST(ColumnTextTest, SpacesFillCharactersNotBytes) {
 }
 
 TEST(PaperTest, ColoursAreForATerminalThatShowsThem) {
-  const Paper terminal(Terminal{.shows_output = true});
+  const Printer terminal(Terminal{.shows_output = true});
   EXPECT_EQ(terminal.Bold("x"), "\033[1mx\033[0m");
   EXPECT_EQ(terminal.Dim("x"), "\033[2mx\033[0m");
   EXPECT_EQ(terminal.Red("x"), "\033[31mx\033[0m");
   EXPECT_EQ(terminal.Blue("x"), "\033[34mx\033[0m");
-  const Paper file(Terminal{.shows_errors = true});
+  const Printer file(Terminal{.shows_errors = true});
   EXPECT_EQ(file.Bold("x"), "x");
 }
 
 TEST(PaperTest, CutsNamesToTheWidthOfTheTerminal) {
   const std::string name(100, 'x');
-  EXPECT_EQ(Paper(Terminal{}).Cut(name, 10), name) << "the width is not known";
-  const Paper paper(Terminal{.columns = 80});
-  EXPECT_EQ(paper.Cut(std::string(70, 'x'), 10), std::string(70, 'x')) << "it fits";
-  EXPECT_EQ(paper.Cut(name, 10), std::string(69, 'x') + "\u2026");
-  EXPECT_EQ(paper.Cut(name, 79), std::string(19, 'x') + "\u2026") << "some of it is always there";
+  EXPECT_EQ(Printer(Terminal{}).Cut(name, 10), name) << "the width is not known";
+  const Printer printer(Terminal{.columns = 80});
+  EXPECT_EQ(printer.Cut(std::string(70, 'x'), 10), std::string(70, 'x')) << "it fits";
+  EXPECT_EQ(printer.Cut(name, 10), std::string(69, 'x') + "\u2026");
+  EXPECT_EQ(printer.Cut(name, 79), std::string(19, 'x') + "\u2026") << "some of it is always there";
 }
 
 TEST(PaperTest, CutsAtTheEndOfACharacter) {
@@ -80,7 +80,7 @@ TEST(PaperTest, CutsAtTheEndOfACharacter) {
   for (int i = 0; i < 30; ++i) name += "\u00B5";
   std::string cut;
   for (int i = 0; i < 19; ++i) cut += "\u00B5";
-  EXPECT_EQ(Paper(Terminal{.columns = 20}).Cut(name, 0), cut + "\u2026");
+  EXPECT_EQ(Printer(Terminal{.columns = 20}).Cut(name, 0), cut + "\u2026");
 }
 
 }  // namespace

@@ -101,8 +101,8 @@ void Sleep(std::int64_t time_ns) {
 
 // True if the thread was on a CPU when the calling thread woke.
 bool WasOnCpu(LinuxThreadProbe& probe, const LinuxInstant& instant) {
-  const ThreadLook look = probe.Look();
-  return look == ThreadLook::kRuns || (look == ThreadLook::kHasRun && probe.WasDisplaced(instant));
+  const ThreadPoll look = probe.Poll();
+  return look == ThreadPoll::kRuns || (look == ThreadPoll::kHasRun && probe.WasDisplaced(instant));
 }
 bool IsOnCpuAtNextInstant(LinuxThreadProbe& probe) {
   Sleep(1'000'000);
@@ -211,7 +211,7 @@ std::uint64_t IdOfAnEndedThread() {
 
 TEST(LinuxThreadProbe, AThreadThatIsGoneIsNotOnACpu) {
   LinuxThreadProbe probe(IdOfAnEndedThread());
-  EXPECT_NE(probe.Look(), ThreadLook::kRuns);
+  EXPECT_NE(probe.Poll(), ThreadPoll::kRuns);
   EXPECT_FALSE(probe.WasDisplaced(LinuxInstant()));
   EXPECT_EQ(probe.WaitCount(), -1);
 }

@@ -26,7 +26,7 @@ bool KeepTarget(void* /*context*/, const CaptureTarget& target) {
 
 std::uint64_t HandledElsewhere() { return GlobalHandlerCounters().foreign; }
 std::uint64_t PayloadOf(std::uint32_t index) {
-  return SlotToken{.arena = kArena, .index = index}.Pack();
+  return ChannelToken{.arena = kArena, .index = index}.Pack();
 }
 
 // A signal as the system describes it to a handler.

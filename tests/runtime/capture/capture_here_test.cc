@@ -48,7 +48,7 @@ constexpr std::size_t kEvents = 1;
 
 // As BasicProfiler::CaptureHere, with one object of so many bytes.
 template <class Traits>
-bool Allocate(SlotArena<Traits>& arena, std::int64_t bytes, std::uint32_t skip = 0) {
+bool Allocate(ChannelArena<Traits>& arena, std::int64_t bytes, std::uint32_t skip = 0) {
   const std::array<std::int64_t, 2> amounts{1, bytes};
   const CurrentRegisters registers;
   return CaptureHere(arena, {.provider = kEvents, .amounts = amounts, .skip = skip},
@@ -59,45 +59,43 @@ bool Allocate(SlotArena<Traits>& arena, std::int64_t bytes, std::uint32_t skip =
 template <class Traits>
 class Registered {
  public:
-  using Slot = RegisteredThread<Traits>;
-
   explicit Registered(std::size_t ring_bytes) : registry_(4, ring_bytes) {
-    slot_ = *registry_.Register(Traits::Platform::CurrentThread(), "thread");
+    control_ = *registry_.Register(Traits::Platform::CurrentThread(), "thread");
     registry_.arena()->max_frames = 64;
-    for (ProviderCell& cell : slot_->channel->cells) cell.Reset();
-    slot_->channel->timer_period_ns = 1;
-    slot_->channel->open_events = 1U << kEvents;
-    slot_->channel->is_active = true;
-    slot_->next = ThreadLinks();
-    ThreadLinks() = slot_;
+    for (ProviderCell& cell : control_->channel->cells) cell.Reset();
+    control_->channel->timer_period_ns = 1;
+    control_->channel->open_events = 1U << kEvents;
+    control_->channel->is_active = true;
+    control_->next = RegistrationLinks();
+    RegistrationLinks() = control_;
   }
   ~Registered() {
-    slot_->channel->is_active = false;
-    slot_->channel->open_events = 0;
-    ThreadLinks() = slot_->next;
-    registry_.Unregister(slot_);
+    control_->channel->is_active = false;
+    control_->channel->open_events = 0;
+    RegistrationLinks() = control_->next;
+    registry_.Unregister(control_);
   }
 
-  Slot& slot() { return *slot_; }
-  SlotArena<Traits>& arena() { return *registry_.arena(); }
+  RegisteredThread<Traits>& control() { return *control_; }
+  ChannelArena<Traits>& arena() { return *registry_.arena(); }
   // Moves the records out of the ring; the sums of their weights are added to `sums`.
   std::vector<RecordHeader> Drain(std::array<std::int64_t, 3>& sums) {
     std::vector<RecordHeader> headers;
-    for (auto bytes = slot_->channel->ring.Peek(); !bytes.empty();
-         bytes = slot_->channel->ring.Peek()) {
+    for (auto bytes = control_->channel->ring.Peek(); !bytes.empty();
+         bytes = control_->channel->ring.Peek()) {
       RecordView view;
       EXPECT_TRUE(ReadRecord(bytes, Traits::Providers::RecordedValueTypes(), view));
       for (std::size_t i = 0; i < sums.size(); ++i)
         sums[i] += view.Amount(Traits::Providers::CellColumns()[i]);
       headers.push_back(view.header);
-      slot_->channel->ring.Pop();
+      control_->channel->ring.Pop();
     }
     return headers;
   }
 
  private:
   ThreadRegistry<Traits> registry_;
-  Slot* slot_;
+  RegisteredThread<Traits>* control_;
 };
 
 TEST(CaptureHere, AnEventsAmountComesWithTheStackOfItsCaller) {
@@ -108,14 +106,14 @@ TEST(CaptureHere, AnEventsAmountComesWithTheStackOfItsCaller) {
   const auto headers = thread.Drain(sums);
   ASSERT_EQ(headers.size(), 1u);
   EXPECT_THAT(sums, ElementsAre(0, 1, 4096));
-  EXPECT_EQ(thread.slot().channel->cells[2].credited, 4096);
-  EXPECT_FALSE(thread.slot().channel->is_capturing);
+  EXPECT_EQ(thread.control().channel->cells[2].credited, 4096);
+  EXPECT_FALSE(thread.control().channel->is_capturing);
 }
 
 TEST(CaptureHere, ASignalWithinItIsServedAtItsEnd) {
   ManualPlatform::Reset();
   Registered<InterruptedTraits> thread(4096);
-  SlotToken token = thread.slot().channel->token;
+  ChannelToken token = thread.control().channel->token;
   token.provider = 0;
   InterruptedUnwinder::payload = token.Pack();
   InterruptedUnwinder::signals = 2;
@@ -123,32 +121,32 @@ TEST(CaptureHere, ASignalWithinItIsServedAtItsEnd) {
   std::array<std::int64_t, 3> sums{};
   EXPECT_EQ(thread.Drain(sums).size(), 2u) << "the event's record, and one for both signals";
   EXPECT_THAT(sums, ElementsAre(6, 1, 16));
-  EXPECT_FALSE(thread.slot().channel->is_capturing);
+  EXPECT_FALSE(thread.control().channel->is_capturing);
 }
 
 TEST(CaptureHere, WhatWasCountedBeforeTheSessionsEndIsSaidToBe) {
   ManualPlatform::Reset();
   Registered<InterruptedTraits> thread(4096);
-  SlotToken token = thread.slot().channel->token;
+  ChannelToken token = thread.control().channel->token;
   token.provider = 0;
   InterruptedUnwinder::payload = token.Pack();
   InterruptedUnwinder::signals = 1;
-  InterruptedUnwinder::ends = &thread.slot().channel->is_active;
+  InterruptedUnwinder::ends = &thread.control().channel->is_active;
   EXPECT_TRUE(Allocate(thread.arena(), 16));
   InterruptedUnwinder::ends = nullptr;
   std::array<std::int64_t, 3> sums{};
   EXPECT_EQ(thread.Drain(sums).size(), 1u);
   EXPECT_THAT(sums, ElementsAre(0, 1, 16));
-  EXPECT_FALSE(thread.slot().channel->is_capturing);
+  EXPECT_FALSE(thread.control().channel->is_capturing);
 }
 
 TEST(CaptureHere, AnEventWithinACaptureIsLeftToIt) {
   ManualPlatform::Reset();
   Registered<InterruptedTraits> thread(4096);
-  thread.slot().channel->is_capturing = true;
+  thread.control().channel->is_capturing = true;
   EXPECT_TRUE(Allocate(thread.arena(), 16));
-  EXPECT_TRUE(thread.slot().channel->is_capturing) << "the other capture's";
-  thread.slot().channel->is_capturing = false;
+  EXPECT_TRUE(thread.control().channel->is_capturing) << "the other capture's";
+  thread.control().channel->is_capturing = false;
   std::array<std::int64_t, 3> sums{};
   EXPECT_TRUE(thread.Drain(sums).empty());
   EXPECT_TRUE(Allocate(thread.arena(), 1));
@@ -160,10 +158,10 @@ TEST(CaptureHere, WithoutARegistrationOrASessionNothingIsCounted) {
   ManualPlatform::Reset();
   Registered<InterruptedTraits> thread(4096);
   std::thread([&] { EXPECT_FALSE(Allocate(thread.arena(), 16)); }).join();
-  thread.slot().channel->open_events = 0;
+  thread.control().channel->open_events = 0;
   EXPECT_FALSE(Allocate(thread.arena(), 16));
-  EXPECT_FALSE(thread.slot().channel->is_capturing);
-  EXPECT_EQ(thread.slot().channel->cells[1].requested, 0);
+  EXPECT_FALSE(thread.control().channel->is_capturing);
+  EXPECT_EQ(thread.control().channel->cells[1].requested, 0);
   std::array<std::int64_t, 3> sums{};
   EXPECT_TRUE(thread.Drain(sums).empty());
 }
@@ -174,7 +172,7 @@ class Unregistered {
   Unregistered() {
     EXPECT_TRUE(registry_.Open().ok());
     arena().max_frames = 64;
-    for (std::uint32_t i = 0; i < SlotArena<InterruptedTraits>::kSharedSlots; ++i) {
+    for (std::uint32_t i = 0; i < ChannelArena<InterruptedTraits>::kSharedChannels; ++i) {
       Channel(i).open_events = 1U << kEvents;
       Channel(i).is_active = true;
     }
@@ -188,7 +186,7 @@ class Unregistered {
     });
   }
 
-  SlotArena<InterruptedTraits>& arena() { return *registry_.arena(); }
+  ChannelArena<InterruptedTraits>& arena() { return *registry_.arena(); }
   SampleChannel<InterruptedTraits>& Channel(std::uint32_t i) {
     SampleChannel<InterruptedTraits>* const channel = arena().Find(i);
     if (channel == nullptr) std::abort();  // or GCC warns of what it thinks might happen
@@ -225,7 +223,7 @@ TEST(CaptureHere, AThreadThatIsNotRegisteredHasASharedChannel) {
 TEST(CaptureHere, ThreadsThatAreNotRegisteredDoNotWaitForEachOther) {
   ManualPlatform::Reset();
   Unregistered thread;
-  constexpr std::uint32_t kLast = SlotArena<InterruptedTraits>::kSharedSlots - 1;
+  constexpr std::uint32_t kLast = ChannelArena<InterruptedTraits>::kSharedChannels - 1;
   for (std::uint32_t i = 0; i < kLast; ++i) thread.Channel(i).is_capturing = true;
   EXPECT_TRUE(Allocate(thread.arena(), 16));
   EXPECT_EQ(thread.BytesIn(kLast), 16);
@@ -237,7 +235,7 @@ TEST(CaptureHere, ThreadsThatAreNotRegisteredDoNotWaitForEachOther) {
 TEST(CaptureHere, WithoutASessionAThreadThatIsNotRegisteredIsRefused) {
   ManualPlatform::Reset();
   Unregistered thread;
-  for (std::uint32_t i = 0; i < SlotArena<InterruptedTraits>::kSharedSlots; ++i)
+  for (std::uint32_t i = 0; i < ChannelArena<InterruptedTraits>::kSharedChannels; ++i)
     thread.Channel(i).open_events = 0;
   EXPECT_FALSE(Allocate(thread.arena(), 16));
   EXPECT_FALSE(thread.Channel(0).is_capturing);
@@ -246,11 +244,11 @@ TEST(CaptureHere, WithoutASessionAThreadThatIsNotRegisteredIsRefused) {
 TEST(CaptureHere, WhileTheCollectorFreesMemoryAnEventIsKeptForTheNext) {
   ManualPlatform::Reset();
   Registered<InterruptedTraits> thread(4096);
-  thread.slot().channel->is_active = false;
+  thread.control().channel->is_active = false;
   EXPECT_TRUE(Allocate(thread.arena(), 16));
   std::array<std::int64_t, 3> sums{};
   EXPECT_TRUE(thread.Drain(sums).empty());
-  thread.slot().channel->is_active = true;
+  thread.control().channel->is_active = true;
   EXPECT_TRUE(Allocate(thread.arena(), 1));
   thread.Drain(sums);
   EXPECT_THAT(sums, ElementsAre(0, 2, 17));
@@ -261,7 +259,7 @@ TEST(CaptureHere, TheRecordSaysHowManyFramesToLeaveOut) {
   Registered<InterruptedTraits> thread(4096);
   ASSERT_TRUE(Allocate(thread.arena(), 16, 3));
   RecordView view;
-  ASSERT_TRUE(ReadRecord(thread.slot().channel->ring.Peek(),
+  ASSERT_TRUE(ReadRecord(thread.control().channel->ring.Peek(),
                          InterruptedTraits::Providers::RecordedValueTypes(), view));
   EXPECT_EQ(view.skip, 3u);
   EXPECT_EQ(view.Amount(InterruptedTraits::Providers::CellColumns()[2]), 16);
@@ -282,13 +280,13 @@ TEST(CaptureHere, NothingIsLostUnderAStormOfInterruptions) {
   ASSERT_TRUE(NativePlatform::InstallHandler(signal).ok());
   Registered<StormTraits> thread(1 << 16);
   const std::uint64_t id = NativePlatform::CurrentThreadId();
-  RegisteredThread<StormTraits>& slot = thread.slot();
+  RegisteredThread<StormTraits>& registered = thread.control();
   std::atomic<bool> is_over{false};
   std::array<std::int64_t, 3> sums{};
   std::thread interrupter([&] {
     for (std::int64_t i = 0; i < kInterruptions; ++i) {
-      slot.channel->cells[0].requested.fetch_add(1);
-      NativePlatform::Interrupt(id, slot.channel->token.Pack(), signal, false);
+      registered.channel->cells[0].requested.fetch_add(1);
+      NativePlatform::Interrupt(id, registered.channel->token.Pack(), signal, false);
       if (i % 16 == 0) thread.Drain(sums);
     }
     is_over = true;
@@ -301,7 +299,8 @@ TEST(CaptureHere, NothingIsLostUnderAStormOfInterruptions) {
   interrupter.join();
   thread.Drain(sums);
   const auto waiting = [&](std::size_t cell) {
-    return slot.channel->cells[cell].requested.load() + slot.channel->cells[cell].carried.load();
+    return registered.channel->cells[cell].requested.load() +
+           registered.channel->cells[cell].carried.load();
   };
   EXPECT_EQ(sums[0] + waiting(0), kInterruptions);
   EXPECT_EQ(sums[1] + waiting(1), events);

@@ -28,7 +28,7 @@ struct TickingTraits : ManualTraits {
   using Clock = TickingClock;
 };
 using Registry = ThreadRegistry<TickingTraits>;
-using Slot = Registry::Slot;
+using Registered = Registry::Thread;
 
 constexpr Address kPc = 0x401234;
 
@@ -41,38 +41,38 @@ struct Record {
   std::vector<Address> frames;
 };
 
-// A slot as a session would have attached it, on the calling thread.
+// A thread as a session would have attached it, on the calling thread.
 class CaptureTest : public ::testing::Test {
  protected:
   static constexpr std::size_t kRingBytes = 4096;
 
   void SetUp() override {
     ManualPlatform::Reset();
-    slot_ = *registry_.Register({.id = 5, .stack = {}}, "thread");
+    registered_ = *registry_.Register({.id = 5, .stack = {}}, "thread");
     registry_.arena()->max_frames = 16;
     registry_.arena()->keeps_times = false;
     registry_.arena()->code().generation = 3;
-    slot_->channel->is_active = true;
-    slot_->next = ThreadLinks();
-    ThreadLinks() = slot_;
-    for (ProviderCell& cell : slot_->channel->cells) cell.Reset();
-    slot_->channel->timer_period_ns = 1;
+    registered_->channel->is_active = true;
+    registered_->next = RegistrationLinks();
+    RegistrationLinks() = registered_;
+    for (ProviderCell& cell : registered_->channel->cells) cell.Reset();
+    registered_->channel->timer_period_ns = 1;
   }
   void TearDown() override {
-    slot_->channel->is_active = false;
-    ThreadLinks() = slot_->next;
-    registry_.Unregister(slot_);
+    registered_->channel->is_active = false;
+    RegistrationLinks() = registered_->next;
+    registry_.Unregister(registered_);
   }
 
   std::uint64_t Payload(std::uint8_t provider = 0) {
-    SlotToken token = slot_->channel->token;
+    ChannelToken token = registered_->channel->token;
     token.provider = provider;
     return token.Pack();
   }
   std::vector<Record> Records() {
     std::vector<Record> records;
-    for (auto bytes = slot_->channel->ring.Peek(); !bytes.empty();
-         bytes = slot_->channel->ring.Peek()) {
+    for (auto bytes = registered_->channel->ring.Peek(); !bytes.empty();
+         bytes = registered_->channel->ring.Peek()) {
       using Providers = TickingTraits::Providers;
       RecordView view;
       EXPECT_TRUE(ReadRecord(bytes, Providers::RecordedValueTypes(), view));
@@ -80,21 +80,21 @@ class CaptureTest : public ::testing::Test {
           {view.header, view.context, view.time_ns, {}, {view.frames.begin(), view.frames.end()}});
       for (const std::size_t column : Providers::CellColumns())
         records.back().weights.push_back(view.Amount(column));
-      slot_->channel->ring.Pop();
+      registered_->channel->ring.Pop();
     }
     return records;
   }
   std::uint64_t Drops(DropReason reason) {
-    return slot_->channel->counters.drops[static_cast<std::size_t>(reason)];
+    return registered_->channel->counters.drops[static_cast<std::size_t>(reason)];
   }
   bool IsMarked() {
     bool is_marked = false;
-    registry_.VisitMarked([&](Slot& slot) { is_marked |= &slot == slot_; });
+    registry_.VisitMarked([&](Registered& registered) { is_marked |= &registered == registered_; });
     return is_marked;
   }
 
   Registry registry_{4, kRingBytes};
-  Slot* slot_ = nullptr;
+  Registered* registered_ = nullptr;
 };
 
 TEST_F(CaptureTest, ATimersExpiriesBecomeARecordWithTheStack) {
@@ -105,10 +105,11 @@ TEST_F(CaptureTest, ATimersExpiriesBecomeARecordWithTheStack) {
   EXPECT_THAT(records[0].frames, ElementsAre(kPc));
   EXPECT_EQ(records[0].header.module_generation, 3u);
   EXPECT_EQ(records[0].header.end, StackEnd::kNoUnwindInfo);
-  EXPECT_EQ(slot_->channel->cells[0].credited, 3);
-  EXPECT_EQ(slot_->channel->counters.ends[static_cast<std::size_t>(StackEnd::kNoUnwindInfo)], 1u);
+  EXPECT_EQ(registered_->channel->cells[0].credited, 3);
+  EXPECT_EQ(registered_->channel->counters.ends[static_cast<std::size_t>(StackEnd::kNoUnwindInfo)],
+            1u);
   EXPECT_TRUE(IsMarked());
-  EXPECT_FALSE(slot_->channel->is_capturing);
+  EXPECT_FALSE(registered_->channel->is_capturing);
 }
 
 TEST_F(CaptureTest, ARecordHasItsTimeIfTheSessionKeepsTimes) {
@@ -136,10 +137,11 @@ struct CopyingTraits : TickingTraits {
 
 TEST(CopyingCapture, AnotherThreadWalksTheCopyOfAStack) {
   ThreadRegistry<CopyingTraits> registry(4, 4096);
-  RegisteredThread<CopyingTraits>& slot = **registry.Register({.id = 5, .stack = {}}, "thread");
+  RegisteredThread<CopyingTraits>& registered =
+      **registry.Register({.id = 5, .stack = {}}, "thread");
   registry.arena()->max_frames = 16;
-  slot.channel->is_active = true;
-  slot.channel->cells[0].requested = 2;
+  registered.channel->is_active = true;
+  registered.channel->cells[0].requested = 2;
   constexpr Address kBase = 0x70000;
   const std::vector<Address> words = {0, kBase + 0x18, 0x401004, kBase + 0x28, 0x401008, 0, 0};
   const CopiedStackMemory stack(kBase, std::as_bytes(std::span(words)));
@@ -147,11 +149,12 @@ TEST(CopyingCapture, AnotherThreadWalksTheCopyOfAStack) {
   registers.pc = kPc;
   registers.sp = kBase;
   registers.fp = kBase + 8;
-  const CaptureEntry& entry = CaptureEntryOf(slot.channel->token.arena);
+  const CaptureEntry& entry = CaptureEntryOf(registered.channel->token.arena);
   // This thread has no registration of its own.
   EXPECT_TRUE(entry.function.load()(
-      entry.context, {.token = slot.channel->token, .registers = &registers, .stack = &stack}));
-  const auto record = slot.channel->ring.Peek();
+      entry.context,
+      {.token = registered.channel->token, .registers = &registers, .stack = &stack}));
+  const auto record = registered.channel->ring.Peek();
   RecordView view;
   using Providers = TickingTraits::Providers;
   ASSERT_TRUE(ReadRecord(record, Providers::RecordedValueTypes(), view));
@@ -159,13 +162,13 @@ TEST(CopyingCapture, AnotherThreadWalksTheCopyOfAStack) {
   EXPECT_EQ(view.Amount(Providers::ShownColumn(0)), 2);
   EXPECT_THAT(view.frames, ElementsAre(kPc, 0x401003, 0x401007));
   EXPECT_EQ(view.header.end, StackEnd::kComplete);
-  slot.channel->is_active = false;
-  registry.Unregister(&slot);
+  registered.channel->is_active = false;
+  registry.Unregister(&registered);
 }
 
 TEST_F(CaptureTest, TheContextOfTheThreadIsInItsRecords) {
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
-  slot_->channel->context.SetLabels(77);
+  registered_->channel->context.SetLabels(77);
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
   const auto records = Records();
   ASSERT_EQ(records.size(), 2u);
@@ -177,32 +180,32 @@ TEST_F(CaptureTest, TheContextOfTheThreadIsInItsRecords) {
 }
 
 TEST_F(CaptureTest, OneInterruptionServesEverybodyWhoWaits) {
-  slot_->channel->cells[0].requested = 2;
-  slot_->channel->cells[1].requested = 500;
+  registered_->channel->cells[0].requested = 2;
+  registered_->channel->cells[1].requested = 500;
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(0), 1, kPc));
   const auto records = Records();
   ASSERT_EQ(records.size(), 1u);
   EXPECT_THAT(records[0].weights, ElementsAre(3, 500));
-  EXPECT_EQ(slot_->channel->cells[1].credited, 500);
-  EXPECT_EQ(slot_->channel->cells[1].requested, 0);
+  EXPECT_EQ(registered_->channel->cells[1].credited, 500);
+  EXPECT_EQ(registered_->channel->cells[1].requested, 0);
 }
 
 TEST_F(CaptureTest, ARequestThatWasServedAlreadyLeavesNoRecord) {
-  slot_->channel->cells[1].requested = 500;
+  registered_->channel->cells[1].requested = 500;
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(0), 1, kPc));
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(1), 0, kPc)) << "it is ours all the same";
   EXPECT_EQ(Records().size(), 1u);
 }
 
 TEST_F(CaptureTest, OneCaptureNotesTheClockAndTheRegistersIfThatIsWanted) {
-  CaptureNote& note = slot_->channel->note;
+  CaptureNote& note = registered_->channel->note;
   ASSERT_TRUE(ManualPlatform::Deliver(Payload(0), 1, kPc));
   EXPECT_EQ(note.cpu_ns, -1);
   ManualPlatform::RunFor(5, 777);
-  slot_->channel->wants_note = true;
+  registered_->channel->wants_note = true;
   ASSERT_TRUE(ManualPlatform::Deliver(Payload(0), 1, kPc));
   EXPECT_EQ(note.cpu_ns, 777);
-  EXPECT_FALSE(slot_->channel->wants_note);
+  EXPECT_FALSE(registered_->channel->wants_note);
   ManualPlatform::RunFor(5, 1);
   ASSERT_TRUE(ManualPlatform::Deliver(Payload(0), 1, kPc));
   EXPECT_EQ(note.cpu_ns, 777) << "such a note costs a system call";
@@ -211,20 +214,20 @@ TEST_F(CaptureTest, OneCaptureNotesTheClockAndTheRegistersIfThatIsWanted) {
 TEST_F(CaptureTest, ACaptureWithoutARecordNotesTheRegistersAndLeavesTheNoteWanted) {
   registry_.arena()->max_frames = 1000;  // the ring has no room for a record of so many
   ManualPlatform::RunFor(5, 777);
-  slot_->channel->wants_note = true;
+  registered_->channel->wants_note = true;
   NativeRegisters registers;
   registers.pc = kPc;
   registers.sp = 0x70F000;
   registers.fp = 0x70F100;
   ASSERT_TRUE(ManualPlatform::DeliverWith(Payload(), 1, &registers));
-  const CaptureNote& note = slot_->channel->note;
+  const CaptureNote& note = registered_->channel->note;
   EXPECT_EQ(note.cpu_ns, 777);
   EXPECT_EQ(CaptureNote::Unpack(note.registers, registers.sp).fp, registers.fp);
-  EXPECT_TRUE(slot_->channel->wants_note);
+  EXPECT_TRUE(registered_->channel->wants_note);
   ASSERT_TRUE(ManualPlatform::DeliverWith(Payload(), 1, nullptr)) << "and it needs registers";
   registry_.arena()->max_frames = 16;
   ASSERT_TRUE(ManualPlatform::DeliverWith(Payload(), 1, &registers));
-  EXPECT_FALSE(slot_->channel->wants_note);
+  EXPECT_FALSE(registered_->channel->wants_note);
 }
 
 TEST_F(CaptureTest, WhatDoesNotFitRidesOnTheNextRecord) {
@@ -234,18 +237,18 @@ TEST_F(CaptureTest, WhatDoesNotFitRidesOnTheNextRecord) {
     ASSERT_TRUE(ManualPlatform::Deliver(Payload(), 2, kPc));
     delivered += 2;
   }
-  EXPECT_EQ(slot_->channel->cells[0].credited, delivered)
+  EXPECT_EQ(registered_->channel->cells[0].credited, delivered)
       << "a drop is credited: it will be in the profile";
-  EXPECT_EQ(slot_->channel->cells[0].carried, 6);
+  EXPECT_EQ(registered_->channel->cells[0].carried, 6);
   std::int64_t recorded = 0;
   for (const Record& record : Records()) recorded += record.weights[0];
   EXPECT_EQ(recorded, delivered - 6);
-  slot_->channel->cells[1].requested = 50;
+  registered_->channel->cells[1].requested = 50;
   ASSERT_TRUE(ManualPlatform::Deliver(Payload(1), 0, kPc));
   const auto records = Records();
   ASSERT_EQ(records.size(), 1u);
   EXPECT_THAT(records[0].weights, ElementsAre(6, 50));
-  EXPECT_EQ(slot_->channel->cells[0].carried, 0);
+  EXPECT_EQ(registered_->channel->cells[0].carried, 0);
 }
 
 TEST_F(CaptureTest, WithoutRegistersTheWeightIsCarried) {
@@ -258,37 +261,37 @@ TEST_F(CaptureTest, WithoutRegistersTheWeightIsCarried) {
 
 TEST_F(CaptureTest, ASignalOfAnEarlierUseIsStale) {
   const std::uint64_t before = Payload();
-  ++slot_->channel->token.use;
+  ++registered_->channel->token.use;
   EXPECT_FALSE(ManualPlatform::Deliver(before, 1, kPc));
   EXPECT_TRUE(Records().empty());
-  EXPECT_EQ(slot_->channel->cells[0].credited, 0);
+  EXPECT_EQ(registered_->channel->cells[0].credited, 0);
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
 }
 
-TEST_F(CaptureTest, ASlotThatIsNotActiveIsStale) {
-  slot_->channel->is_active = false;
+TEST_F(CaptureTest, AChannelThatIsNotActiveIsStale) {
+  registered_->channel->is_active = false;
   EXPECT_FALSE(ManualPlatform::Deliver(Payload(), 1, kPc));
   EXPECT_TRUE(Records().empty());
-  EXPECT_FALSE(slot_->channel->is_capturing);
+  EXPECT_FALSE(registered_->channel->is_capturing);
 }
 
-TEST_F(CaptureTest, ASignalForAnotherThreadsSlotIsNotServed) {
+TEST_F(CaptureTest, ASignalForAnotherThreadsThreadIsNotServed) {
   std::thread([&] { EXPECT_FALSE(ManualPlatform::Deliver(Payload(), 1, kPc)); }).join();
   EXPECT_TRUE(Records().empty());
 }
 
 TEST_F(CaptureTest, AForgedIndexFindsNothing) {
-  SlotToken token = slot_->channel->token;
+  ChannelToken token = registered_->channel->token;
   token.index = 0xFFFFFF;
   EXPECT_FALSE(ManualPlatform::Deliver(token.Pack(), 1, kPc));
 }
 
 TEST_F(CaptureTest, EverySixteenthCallIsTimedForAll) {
-  const std::uint32_t before = slot_->channel->counters.captures;
+  const std::uint32_t before = registered_->channel->counters.captures;
   for (std::uint32_t i = 0; i < 4 * kTimedCaptureInterval; ++i)
     EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
-  EXPECT_EQ(slot_->channel->counters.captures - before, 4 * kTimedCaptureInterval);
-  EXPECT_EQ(slot_->channel->counters.time_ns, 4 * 100 * kTimedCaptureInterval);
+  EXPECT_EQ(registered_->channel->counters.captures - before, 4 * kTimedCaptureInterval);
+  EXPECT_EQ(registered_->channel->counters.time_ns, 4 * 100 * kTimedCaptureInterval);
 }
 
 }  // namespace

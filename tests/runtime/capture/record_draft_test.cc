@@ -33,7 +33,7 @@ class RecordDraftTest : public ::testing::Test {
   }
   void TearDown() override { registry_.Unregister(slot_); }
 
-  SlotArena<ManualTraits>& arena() { return *registry_.arena(); }
+  ChannelArena<ManualTraits>& arena() { return *registry_.arena(); }
   SampleChannel<ManualTraits>& channel() { return *slot_->channel; }
 
   // A draft in the ring, of a stack of two frames.

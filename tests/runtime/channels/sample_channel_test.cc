@@ -37,13 +37,13 @@ class CopiedChannel : public ::testing::Test {
     Channel& channel = *thread_->channel;
     for (ProviderCell& cell : channel.cells) cell.Reset();
     channel.is_active = true;
-    thread_->next = ThreadLinks();
-    ThreadLinks() = thread_;
+    thread_->next = RegistrationLinks();
+    RegistrationLinks() = thread_;
     channel.timer_period_ns = 10;
     channel.cells[1].requested = 500;
     EXPECT_TRUE(ManualPlatform::Deliver(channel.token.Pack(), 3, 0x400000));
     EXPECT_TRUE(ManualPlatform::Deliver(channel.token.Pack(), 4, 0x400001));
-    ThreadLinks() = thread_->next;
+    RegistrationLinks() = thread_->next;
     channel.is_active = false;
   }
   void TearDown() override { registry_.Unregister(thread_); }
@@ -106,7 +106,7 @@ TEST(CaptureCounters, AddUpAndClear) {
   counters.AddTo(stats);
   EXPECT_EQ(stats.handler_time_ns, 200);
   EXPECT_EQ(counters.captures, 4u)
-      << "the slot's memory was touched by these, whichever thread has it next";
+      << "the channel's memory was touched by these, whichever thread has it next";
 }
 
 TEST(WaitUntilClear, WaitsForTheFlagButNotForEver) {

@@ -83,11 +83,11 @@ TEST_F(RecorderTest, OneThatHasLastedLongerKnowsWhatHasGone) {
   recorder_.SetModules(1, ModuleMap({module}));
   const std::size_t place = *recorder_.Begin({0}, {});
   recorder_.SetModules(2, ModuleMap());
-  EXPECT_TRUE(recorder_.HasGone(1, 0x1100));
+  EXPECT_TRUE(recorder_.WasUnloaded(1, 0x1100));
   static_cast<void>(recorder_.continuous().Take(ProcessLabels(), {}));
-  EXPECT_TRUE(recorder_.HasGone(1, 0x1100));
+  EXPECT_TRUE(recorder_.WasUnloaded(1, 0x1100));
   recorder_.End(place);
-  EXPECT_FALSE(recorder_.HasGone(1, 0x1100));
+  EXPECT_FALSE(recorder_.WasUnloaded(1, 0x1100));
 }
 
 TEST_F(RecorderTest, MemoryIsThatOfAll) {

@@ -20,7 +20,7 @@ constexpr int kStillPolls = IdleThreads<ManualPlatform>::kStillPolls;
 
 class IdleThreadsTest : public testing::AsCollector {
  protected:
-  // The slot `index`, whose thread has the same number.
+  // The thread `index`, whose thread has the same number.
   void PollThread(std::uint32_t index, std::int64_t attach_cpu_ns = 0) {
     idle_threads_.Note(index, attach_cpu_ns, ManualPlatform::ThreadCpuTimeNs(index));
   }

@@ -45,8 +45,8 @@ class InstantRoundsTest : public SessionTest {
   void TearDown() override { SessionTest::TearDown(); }
 
   // Lets the thread be at what the loop is at now.
-  void Follow(Slot* slot, const Loop& loop) {
-    const std::uint64_t id = slot->channel->thread_id;
+  void Follow(Thread* thread, const Loop& loop) {
+    const std::uint64_t id = thread->channel->thread_id;
     const std::int64_t now_ns = Now();
     ManualPlatform::With([&](auto& state) {
       state.cpu_ns[id] = loop.CpuNs(now_ns);
@@ -56,28 +56,28 @@ class InstantRoundsTest : public SessionTest {
     });
   }
   // Runs the session for `time_ns`.
-  void RunLoop(Slot* slot, const Loop& loop, std::int64_t time_ns) {
+  void RunLoop(Thread* thread, const Loop& loop, std::int64_t time_ns) {
     const std::int64_t end_ns = Now() + time_ns;
     std::int64_t next_ns = Now();
     while (next_ns < end_ns) {
       ManualClock::Advance(std::max<std::int64_t>(next_ns - Now(), 0));
-      Follow(slot, loop);
+      Follow(thread, loop);
       next_ns = std::min(session_->Poll({}, Now()), Now() + 1000 * kMs);
       ManualPlatform::DeliverAll(loop.At(Now()));
       session_->Drain();
     }
-    Follow(slot, loop);
+    Follow(thread, loop);
   }
   // The same with the kernel's timers: they expire on its tick.
-  void RunLoopOnTicks(Slot* slot, const Loop& loop, std::int64_t time_ns) {
+  void RunLoopOnTicks(Thread* thread, const Loop& loop, std::int64_t time_ns) {
     constexpr std::int64_t kTickNs = 4 * kMs;
     const auto timer = ManualPlatform::With(
-        [&](auto& state) { return state.timers.at(slot->channel->thread_id); });
+        [&](auto& state) { return state.timers.at(thread->channel->thread_id); });
     std::int64_t done = 0;
     for (const std::int64_t end_ns = Now() + time_ns; Now() < end_ns;) {
       ManualClock::Advance(kTickNs - Now() % kTickNs);
-      Follow(slot, loop);
-      const std::int64_t used_ns = loop.CpuNs(Now()) - slot->attach_cpu_ns;
+      Follow(thread, loop);
+      const std::int64_t used_ns = loop.CpuNs(Now()) - thread->attach_cpu_ns;
       const std::int64_t expiries =
           used_ns < timer.first_ns ? 0 : 1 + (used_ns - timer.first_ns) / timer.period_ns;
       if (loop.At(Now()) == 0 || expiries == done) continue;
@@ -118,14 +118,14 @@ TEST_F(InstantRoundsTest, AThreadInStepWithTheTickIsSampledWithoutBias) {
   for (int phase = 0; phase < 8; ++phase) {
     ManualPlatform::Reset();
     const Loop loop{.phase_ns = phase * kMs / 2};
-    Slot* const slot = Register(1, "loop");
-    Follow(slot, loop);
+    Thread* const thread = Register(1, "loop");
+    Follow(thread, loop);
     Begin({.trigger = SampleTrigger::kRandom, .max_overhead = 1});
     const std::int64_t before_ns = loop.CpuNs(Now());
-    RunLoop(slot, loop, 60'000 * kMs);
+    RunLoop(thread, loop, 60'000 * kMs);
     const std::int64_t used_ns = loop.CpuNs(Now()) - before_ns;
     const Profile profile = Finish();
-    Unregister(slot);
+    Unregister(thread);
     auto cpu_ns = SumByLeaf(profile, kCpu);
     EXPECT_EQ(cpu_ns[kA] + cpu_ns[kB], used_ns) << "all of it is in the samples";
     EXPECT_NEAR(static_cast<double>(SumByThread(profile, kSamples)["loop"]), 3000, 4 * 55);
@@ -140,32 +140,32 @@ TEST_F(InstantRoundsTest, AThreadInStepWithTheTickIsSampledWithoutBias) {
 // would stand for is in the next one.
 TEST_F(InstantRoundsTest, AThreadThatBlocksTheSignalLaterIsNotInterrupted) {
   const Loop loop;
-  Slot* const slot = Register(1, "loop");
-  Follow(slot, loop);
+  Thread* const thread = Register(1, "loop");
+  Follow(thread, loop);
   Begin({.trigger = SampleTrigger::kRandom, .max_overhead = 1});
   const std::int64_t before_ns = loop.CpuNs(Now());
-  RunLoop(slot, loop, 1'000 * kMs);
-  EXPECT_GT(slot->channel->counters.captures.load(), 0u);
-  const auto captures = slot->channel->counters.captures.load();
+  RunLoop(thread, loop, 1'000 * kMs);
+  EXPECT_GT(thread->channel->counters.captures.load(), 0u);
+  const auto captures = thread->channel->counters.captures.load();
   const std::uint64_t instants = counters_.instants;
-  const std::uint64_t id = slot->channel->thread_id;
+  const std::uint64_t id = thread->channel->thread_id;
   ManualPlatform::With([&](auto& state) { state.blocking.insert(id); });
-  RunLoop(slot, loop, 1'000 * kMs);
+  RunLoop(thread, loop, 1'000 * kMs);
   EXPECT_GT(counters_.instants, instants);
-  EXPECT_EQ(slot->channel->counters.captures.load(), captures);
+  EXPECT_EQ(thread->channel->counters.captures.load(), captures);
   ManualPlatform::With([&](auto& state) { state.blocking.clear(); });
-  RunLoop(slot, loop, 1'000 * kMs);
-  EXPECT_GT(slot->channel->counters.captures.load(), captures);
+  RunLoop(thread, loop, 1'000 * kMs);
+  EXPECT_GT(thread->channel->counters.captures.load(), captures);
   const std::int64_t used_ns = loop.CpuNs(Now()) - before_ns;
   const Profile profile = Finish();
-  Unregister(slot);
+  Unregister(thread);
   auto cpu_ns = SumByLeaf(profile, kCpu);
   EXPECT_EQ(cpu_ns[kA] + cpu_ns[kB], used_ns) << "all of it is in the samples";
 }
 
 // One with a timer loses it soon, and has one again later.
 TEST_F(InstantRoundsTest, AThreadThatBlocksTheSignalLaterHasNoTimer) {
-  Slot* const slot = Register(1, "thread");
+  Thread* const thread = Register(1, "thread");
   Begin({.trigger = SampleTrigger::kTimers});
   const auto has_timer_after = [&](std::int64_t time_ns) {
     for (std::int64_t passed_ns = 0; passed_ns < time_ns; passed_ns += 20 * kMs) {
@@ -182,7 +182,7 @@ TEST_F(InstantRoundsTest, AThreadThatBlocksTheSignalLaterHasNoTimer) {
   ManualPlatform::With([](auto& state) { state.blocking.clear(); });
   EXPECT_TRUE(has_timer_after(3'000 * kMs));
   Finish();
-  Unregister(slot);
+  Unregister(thread);
 }
 
 // Of these threads, a recording's rate is a rate of instants.
@@ -190,13 +190,13 @@ TEST_F(InstantRoundsTest, ARecordingCanAskForMoreInstantsWithinTheBudget) {
   for (const double max_overhead : {1.0, 0.001}) {
     ManualPlatform::Reset();
     const Loop loop;
-    Slot* const slot = Register(1, "loop");
-    Follow(slot, loop);
+    Thread* const thread = Register(1, "loop");
+    Follow(thread, loop);
     Begin({.trigger = SampleTrigger::kRandom, .max_overhead = max_overhead});
     const std::int64_t before_ns = loop.CpuNs(Now());
     const auto instants_per_second = [&] {
       const std::uint64_t before = counters_.instants;
-      RunLoop(slot, loop, 10'000 * kMs);
+      RunLoop(thread, loop, 10'000 * kMs);
       return static_cast<double>(counters_.instants - before) / 10;
     };
     const double own_hz = instants_per_second();
@@ -205,7 +205,7 @@ TEST_F(InstantRoundsTest, ARecordingCanAskForMoreInstantsWithinTheBudget) {
     session_->EndRecording(place);
     const double later_hz = instants_per_second();
     EXPECT_EQ(SumByThread(Finish(), kCpu)["loop"], loop.CpuNs(Now()) - before_ns);
-    Unregister(slot);
+    Unregister(thread);
     if (max_overhead < 1) {
       EXPECT_LT(recording_hz, 500);
       continue;
@@ -223,12 +223,12 @@ TEST_F(InstantRoundsTest, TimersOnTheTickSeeOneSideOfSuchAThread) {
   for (int phase = 0; phase < 8; ++phase) {
     ManualPlatform::Reset();
     const Loop loop{.phase_ns = phase * kMs / 2};
-    Slot* const slot = Register(1, "loop");
-    Follow(slot, loop);
+    Thread* const thread = Register(1, "loop");
+    Follow(thread, loop);
     Begin({.trigger = SampleTrigger::kTimers});
-    RunLoopOnTicks(slot, loop, 10'000 * kMs);
+    RunLoopOnTicks(thread, loop, 10'000 * kMs);
     const Profile profile = Finish();
-    Unregister(slot);
+    Unregister(thread);
     has_bias |= SumByThread(profile, kSamples)["loop"] == 0 || std::abs(ErrorOf(profile, 0.3)) > 10;
   }
   EXPECT_TRUE(has_bias);
@@ -242,14 +242,14 @@ TEST_F(InstantRoundsTest, TimersDivideAThreadThatComputesAsItUsesItsTime) {
   for (std::uint64_t run = 1; run <= 8; ++run) {
     ManualPlatform::Reset();
     expiries_.clear();
-    Slot* const slot = Register(run, "computes");
+    Thread* const thread = Register(run, "computes");
     Begin({.trigger = SampleTrigger::kTimers});
     RandomSource random(run);
     std::map<Address, std::int64_t> used_ns;
     const auto work = [&](Address pc, double mean_ns) {
       const auto end_ns =
           used_ns[pc] + static_cast<std::int64_t>(mean_ns * (0.5 + random.Uniform()));
-      for (; used_ns[pc] < end_ns; used_ns[pc] += kMs / 2) Run(slot, kMs / 2, pc);
+      for (; used_ns[pc] < end_ns; used_ns[pc] += kMs / 2) Run(thread, kMs / 2, pc);
     };
     for (int round = 0; round < 300; ++round) {
       work(kA, 30e6);
@@ -257,7 +257,7 @@ TEST_F(InstantRoundsTest, TimersDivideAThreadThatComputesAsItUsesItsTime) {
       session_->Drain();
     }
     const Profile profile = Finish();
-    Unregister(slot);
+    Unregister(thread);
     auto cpu_ns = SumByLeaf(profile, kCpu);
     auto samples = SumByLeaf(profile, kSamples);
     EXPECT_EQ(cpu_ns[kA] + cpu_ns[kB], used_ns[kA] + used_ns[kB]);
@@ -280,16 +280,16 @@ TEST_F(InstantRoundsTest, ARateThatFallsMovesNoShare) {
     ManualPlatform::Reset();
     // Only A in the first second, at the requested rate; only B in the next three, at a rate that
     // the budget holds down: the machine's clocks say that the profiler costs a tenth of a CPU.
-    Slot* const slot = Register(1, "loop");
+    Thread* const thread = Register(1, "loop");
     const Loop a{.a_ns = 2 * kMs, .b_ns = 0};
     const Loop b{.a_ns = 0, .b_ns = 2 * kMs};
-    Follow(slot, a);
+    Follow(thread, a);
     Begin({.trigger = SampleTrigger::kRandom, .max_overhead = 0.001});
     ManualClock::Advance(static_cast<std::int64_t>(run) * 7919);
-    RunLoop(slot, a, 1000 * kMs);
-    RunLoop(slot, b, 3000 * kMs);
+    RunLoop(thread, a, 1000 * kMs);
+    RunLoop(thread, b, 3000 * kMs);
     const Profile profile = Finish();
-    Unregister(slot);
+    Unregister(thread);
     auto cpu_ns = SumByLeaf(profile, kCpu);
     auto samples = SumByLeaf(profile, kSamples);
     const auto share =
@@ -305,14 +305,14 @@ TEST_F(InstantRoundsTest, ARateThatFallsMovesNoShare) {
 }
 
 TEST_F(InstantRoundsTest, NoInstantComesWhileNoThreadIsAtInstants) {
-  Slot* const slot = Register(1, "idle");
+  Thread* const thread = Register(1, "idle");
   Begin({});
   EXPECT_LT(session_->Poll({}, Now()), INT64_MAX);
   for (int second = 0; second < 5; ++second) {
     ManualClock::Advance(1000 * kMs);
     session_->Poll({}, Now());
   }
-  EXPECT_EQ(slot->timer_kind, TimerKind::kPeriodic) << "a timer costs an idle thread nothing";
+  EXPECT_EQ(thread->timer_kind, TimerKind::kPeriodic) << "a timer costs an idle thread nothing";
   EXPECT_EQ(session_->Poll({}, Now()), INT64_MAX);
   EXPECT_EQ(counters_.threads_at_instants, 0u);
 }
@@ -320,7 +320,7 @@ TEST_F(InstantRoundsTest, NoInstantComesWhileNoThreadIsAtInstants) {
 TEST_F(InstantRoundsTest, AThreadThatComesIsSampledAtTheNextInstant) {
   Begin({});
   EXPECT_EQ(session_->Poll({}, Now()), INT64_MAX);
-  Slot* const slot = Register(7, "late");
+  Thread* const thread = Register(7, "late");
   const std::int64_t due_ns = session_->Poll({}, Now());
   ASSERT_LT(due_ns, INT64_MAX);
   EXPECT_EQ(counters_.threads_at_instants, 1u);
@@ -328,12 +328,12 @@ TEST_F(InstantRoundsTest, AThreadThatComesIsSampledAtTheNextInstant) {
   ManualClock::Advance(due_ns - Now());
   session_->Poll({}, Now());
   EXPECT_EQ(ManualPlatform::With([](auto& state) { return state.interruptions.size(); }), 1u);
-  EXPECT_GT(slot->channel->cells[0].requested, 0);
+  EXPECT_GT(thread->channel->cells[0].requested, 0);
 }
 
 TEST_F(InstantRoundsTest, ThreadsThatWaitAreNeverInterruptedAndCostNoClockRead) {
   for (std::uint64_t id = 2; id < 100; ++id) Register(id, "idle");
-  Slot* const runner = Register(1, "runner");
+  Thread* const runner = Register(1, "runner");
   Begin({.trigger = SampleTrigger::kRandom, .max_overhead = 1});
   const auto instants = [&](int count) {
     for (int i = 0; i < count; ++i) {
@@ -373,9 +373,9 @@ TEST_F(InstantRoundsTest, AThreadWhoseCpuTheCollectorHasTakenIsSampled) {
 }
 
 TEST_F(InstantRoundsTest, AThreadThatBlocksTheSignalIsNotInterrupted) {
-  Slot* const slot = Register(1, "blocks");
+  Thread* const thread = Register(1, "blocks");
   Begin({.trigger = SampleTrigger::kRandom});
-  slot->blocks_signal = true;
+  thread->blocks_signal = true;
   ManualPlatform::With([](auto& state) { state.on_cpu.insert(1); });
   for (int i = 0; i < 10; ++i) ManualClock::Advance(session_->Poll({}, Now()) - Now());
   EXPECT_TRUE(ManualPlatform::With([](auto& state) { return state.interruptions.empty(); }));

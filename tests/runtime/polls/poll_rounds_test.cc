@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using testing::kMs;
 using testing::ManualPlatform;
 
-struct NumberedSlot {
+struct NumberedThread {
   std::uint32_t number = 0;
   [[nodiscard]] std::uint32_t index() const { return number; }
 };
@@ -30,20 +30,20 @@ class PollRoundsTest : public testing::AsCollector {
     std::int64_t known_cpu_ns = 0;
   };
 
-  // A round over all threads, of which each poll costs the collector so much. The thread of slot n
-  // has the number n + 10.
+  // A round over all threads, of which each poll costs the collector so much. Thread n has
+  // the number n + 10.
   std::vector<Visit> VisitsOfRound(std::int64_t poll_cpu_ns) {
     std::vector<Visit> visits;
     rounds_.RunAll(
         scratch_,
-        [&](std::vector<NumberedSlot*>& slots) {
-          slots = {&slots_[0], &slots_[1], &slots_[2]};
+        [&](std::vector<NumberedThread*>& threads) {
+          threads = {&threads_[0], &threads_[1], &threads_[2]};
         },
-        [&](NumberedSlot& slot, std::int64_t known_cpu_ns) {
+        [&](NumberedThread& thread, std::int64_t known_cpu_ns) {
           ManualPlatform::RunFor(kCollector, poll_cpu_ns);
-          visits.push_back({slot.index(), known_cpu_ns});
+          visits.push_back({thread.index(), known_cpu_ns});
           if (known_cpu_ns < 0)
-            rounds_.Note(slot.index(), 0, ManualPlatform::ThreadCpuTimeNs(slot.index() + 10));
+            rounds_.Note(thread.index(), 0, ManualPlatform::ThreadCpuTimeNs(thread.index() + 10));
         });
     return visits;
   }
@@ -66,8 +66,8 @@ class PollRoundsTest : public testing::AsCollector {
 
   PollRounds<ManualPlatform> rounds_;
   RandomSource random_{1};
-  NumberedSlot slots_[3] = {{0}, {1}, {2}};
-  std::vector<NumberedSlot*> scratch_;
+  NumberedThread threads_[3] = {{0}, {1}, {2}};
+  std::vector<NumberedThread*> scratch_;
 };
 
 TEST_F(PollRoundsTest, ComeWhenTheyAreWanted) {
@@ -150,7 +150,7 @@ TEST_F(PollRoundsTest, AThreadThatStaysIdleNeedsNoClock) {
   rounds_.Forget(2);
   for (const Visit& visit : VisitsOfRound(0)) {
     if (visit.index == 2) {
-      EXPECT_EQ(visit.known_cpu_ns, -1) << "the slot has another thread";
+      EXPECT_EQ(visit.known_cpu_ns, -1) << "the thread has another thread";
     }
   }
 }

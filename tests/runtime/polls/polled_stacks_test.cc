@@ -31,7 +31,7 @@ class PolledStacksTest : public SessionTest {
   void SetUp() override {
     SessionTest::SetUp();
     HoldingUnwinder::finds = Finds::kEnd;
-    slot_ = Register(kId, "thread", kStack);
+    thread_ = Register(kId, "thread", kStack);
     Begin({.cpu_frequency_hz = 0, .wall_frequency_hz = 10});
     Does(Kind::kWaits);
     ManualPlatform::With([](auto& state) {
@@ -69,7 +69,7 @@ class PolledStacksTest : public SessionTest {
     EXPECT_EQ(SumOfPseudo(profile, PseudoFrame::kLost, 0), 0);
   }
 
-  Slot* slot_ = nullptr;
+  Thread* thread_ = nullptr;
   std::int64_t polled_ns_ = 0;
 };
 
@@ -201,7 +201,7 @@ TEST_F(PolledStacksTest, AStackThatWasSampledMeanwhileHasNoOffCpuTime) {
   Finish();
   Begin({.cpu_frequency_hz = 100, .wall_frequency_hz = 10, .trigger = SampleTrigger::kTimers});
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(Poll().empty());
-  Run(slot_, kRunNs, kRunsAt);
+  Run(thread_, kRunNs, kRunsAt);
   ManualPlatform::With([](auto& state) { state.own_cpu_ns -= kRunNs; });
   session_->Drain();
   for (const Kind kind : {Kind::kReady, Kind::kWaits}) {
@@ -241,8 +241,8 @@ TEST_F(PolledStacksTest, AWaitThatIsInterruptedHasOffCpuTime) {
 
 TEST_F(PolledStacksTest, AnEndedRegistrationsSuccessorIsWalkedAnew) {
   EXPECT_TRUE(Poll().empty());
-  Unregister(slot_);
-  slot_ = Register(kId, "successor", kStack);
+  Unregister(thread_);
+  thread_ = Register(kId, "successor", kStack);
   EXPECT_TRUE(Poll().empty());
   EXPECT_EQ(counters_.waits_walked, 2U);
   const Profile profile = Finish();

@@ -20,9 +20,9 @@ using testing::SumOfPseudo;
 class ThreadPollerTest : public SessionTest {};
 
 TEST_F(ThreadPollerTest, AThreadThatWaitsIsInterruptedOnceAndItsStackGrows) {
-  Slot* const slot = Register(1, "waiter");
+  Thread* const thread = Register(1, "waiter");
   Begin({.cpu_frequency_hz = 0, .wall_frequency_hz = 10});
-  Run(slot, 5);
+  Run(thread, 5);
   int interruptions = 0;
   for (int i = 0; i < 50; ++i) {
     ManualClock::Advance(200 * kMs);

@@ -33,9 +33,9 @@ class CollectorTest : public ::testing::Test {
     ManualPlatform::Reset();
     ManualClock::Reset();
     ASSERT_TRUE(registry_.Open().ok());
-    slot_ = *registry_.Register({.id = 1, .stack = {}}, "thread");
-    slot_->next = ThreadLinks();
-    ThreadLinks() = slot_;
+    thread_ = *registry_.Register({.id = 1, .stack = {}}, "thread");
+    thread_->next = RegistrationLinks();
+    RegistrationLinks() = thread_;
   }
   void TearDown() override {
     if (collector_ != nullptr) collector_->End();
@@ -43,8 +43,8 @@ class CollectorTest : public ::testing::Test {
       session_->End();
       session_->FinishAll();
     }
-    ThreadLinks() = slot_->next;
-    registry_.Unregister(slot_);
+    RegistrationLinks() = thread_->next;
+    registry_.Unregister(thread_);
   }
   void Begin() {
     session_ = std::make_unique<Session<ManualTraits>>(options_, registry_, code_, counters_, 23);
@@ -75,7 +75,7 @@ class CollectorTest : public ::testing::Test {
                            .exporter = {.period_s = 60}};
   ThreadRegistry<ManualTraits> registry_{10, 32 * 1024};
   CodeRegistry generated_;
-  RegisteredThread<ManualTraits>* slot_ = nullptr;
+  RegisteredThread<ManualTraits>* thread_ = nullptr;
   CollectorCounters counters_;
   LoadedCode<ManualTraits> code_{generated_, counters_.code};
   std::unique_ptr<Session<ManualTraits>> session_;
@@ -99,7 +99,7 @@ TEST_F(CollectorTest, DrainsTwiceAsOftenWhileRingsRunHalfFull) {
   options_.collector = {.drain_period_ms = 40};
   options_.sampling.max_frames = 16;
   Begin();
-  while (slot_->channel->ring.used_bytes() < 20 * 1024)
+  while (thread_->channel->ring.used_bytes() < 20 * 1024)
     ASSERT_TRUE(ManualPlatform::Deliver(payload(), 1, 0x400000));
   const std::uint64_t drains = counters_.drains;
   ManualClock::Advance(80 * kMs);  // the drain before found nothing

@@ -32,13 +32,13 @@ struct SignalTraits : testing::ManualTraits {
 using Registry = ThreadRegistry<SignalTraits>;
 
 struct FakeSession {
-  using Slot = Registry::Slot;
+  using Thread = Registry::Thread;
   [[nodiscard]] int signal() const { return used; }
   void set_signal(int signal) { used = signal; }
   [[nodiscard]] static std::int64_t period_ns() { return 10'000'000; }
-  void Reattach(Slot& slot) { reattached.push_back(&slot); }
+  void Reattach(Thread& thread) { reattached.push_back(&thread); }
   int used = kFirstSignal;
-  std::vector<Slot*> reattached;
+  std::vector<Thread*> reattached;
 };
 
 class DeliveryCheckTest : public ::testing::Test {
@@ -48,16 +48,16 @@ class DeliveryCheckTest : public ::testing::Test {
     SignalPlatform::blocked = 0;
     SignalPlatform::installed = 0;
     ASSERT_TRUE(registry_.Open().ok());
-    slot_ = *registry_.Register({.id = 1, .stack = {}}, "worker");
-    slot_->is_attached = true;
-    slot_->timer_kind = TimerKind::kPeriodic;
+    thread_ = *registry_.Register({.id = 1, .stack = {}}, "worker");
+    thread_->is_attached = true;
+    thread_->timer_kind = TimerKind::kPeriodic;
   }
-  void TearDown() override { registry_.Unregister(slot_); }
+  void TearDown() override { registry_.Unregister(thread_); }
 
   // The thread uses more CPU time than goes by without a sample, and the collector checks.
   void CheckAfterWork(bool has_sample) {
     testing::ManualPlatform::RunFor(1, 1'000'000'000);
-    if (has_sample) ++slot_->channel->counters.captures;
+    if (has_sample) ++thread_->channel->counters.captures;
     check_.Run();
   }
   static std::vector<std::string> Lines() {
@@ -72,7 +72,7 @@ class DeliveryCheckTest : public ::testing::Test {
   SignalInUse signal_;
   FakeSession session_;
   DeliveryCheck<SignalTraits, FakeSession> check_{session_, registry_, counters_, signal_};
-  Registry::Slot* slot_ = nullptr;
+  Registry::Thread* thread_ = nullptr;
 };
 
 TEST_F(DeliveryCheckTest, SamplesThatComeNeedNothing) {
@@ -90,7 +90,7 @@ TEST_F(DeliveryCheckTest, AHandlerThatWasReplacedIsSaidOnceAndThreadsGetAnotherS
   EXPECT_EQ(session_.signal(), kChosen);
   EXPECT_EQ(signal_.number, kChosen);
   ASSERT_GE(session_.reattached.size(), 1u);
-  EXPECT_EQ(session_.reattached[0], slot_);
+  EXPECT_EQ(session_.reattached[0], thread_);
   ASSERT_GE(Lines().size(), 1u);
   EXPECT_NE(Lines()[0].find("replaced the handler of signal 10"), std::string::npos) << Lines()[0];
   EXPECT_GE(counters_.handler_replaced, 1u);
@@ -100,7 +100,7 @@ TEST_F(DeliveryCheckTest, AThreadThatBeginsToBlockTheSignalIsAttachedAnew) {
   SignalPlatform::blocked = std::uint64_t{1} << (kFirstSignal - 1);
   for (int i = 0; i < 5; ++i) CheckAfterWork(/*has_sample=*/false);
   ASSERT_EQ(session_.reattached.size(), 1u) << "once, when two checks in a row have seen it";
-  EXPECT_EQ(slot_->blocked_signals, SignalPlatform::blocked);
+  EXPECT_EQ(thread_->blocked_signals, SignalPlatform::blocked);
   EXPECT_FALSE(signal_.is_failing) << "the handler is not at fault";
 }
 

@@ -31,7 +31,7 @@ using testing::SumByThread;
 // of the program.
 class RunningSessionTest : public ::testing::Test {
  protected:
-  using Slot = RegisteredThread<ManualTraits>;
+  using Thread = RegisteredThread<ManualTraits>;
   using Recorded = std::future<absl::StatusOr<Profile>>;
 
   void SetUp() override {
@@ -40,14 +40,14 @@ class RunningSessionTest : public ::testing::Test {
     ManualExporter::Take();
     ManualExporter::FailNext(0);
     ASSERT_TRUE(registry_.Open().ok());
-    slot_ = *registry_.Register({.id = 1, .stack = {}}, "thread");
-    slot_->next = ThreadLinks();
-    ThreadLinks() = slot_;
+    thread_ = *registry_.Register({.id = 1, .stack = {}}, "thread");
+    thread_->next = RegistrationLinks();
+    RegistrationLinks() = thread_;
   }
   void TearDown() override {
     static_cast<void>(End());
-    ThreadLinks() = slot_->next;
-    registry_.Unregister(slot_);
+    RegistrationLinks() = thread_->next;
+    registry_.Unregister(thread_);
   }
 
   void Begin() {
@@ -106,7 +106,7 @@ class RunningSessionTest : public ::testing::Test {
                                       counters_.AddTo(stats);
                                       return stats;
                                     }};
-  Slot* slot_ = nullptr;
+  Thread* thread_ = nullptr;
   std::unique_ptr<RunningSession<ManualTraits>> running_;
 };
 

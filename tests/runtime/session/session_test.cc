@@ -23,13 +23,13 @@ using testing::SumOfPseudo;
 
 TEST_F(SessionTest, AContextSplitsTheRowsOfOneStackAndChangesNoSum) {
   Begin();
-  Slot* slot = Register(5, "worker");
+  Thread* thread = Register(5, "worker");
   const std::uint64_t request = ProcessLabels().Intern({{"request", 7}});
-  Run(slot, 200 * kMs);
-  slot->channel->context.SetLabels(request);
-  Run(slot, 300 * kMs);
-  slot->channel->context.SetLabels(0);
-  Run(slot, 100 * kMs);
+  Run(thread, 200 * kMs);
+  thread->channel->context.SetLabels(request);
+  Run(thread, 300 * kMs);
+  thread->channel->context.SetLabels(0);
+  Run(thread, 100 * kMs);
   const Profile profile = Finish();
   std::map<std::int64_t, std::int64_t> cpu_ns;  // by request
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
@@ -48,25 +48,25 @@ TEST_F(SessionTest, AContextSplitsTheRowsOfOneStackAndChangesNoSum) {
 // A thread whose CPU clock says that it has not run may still have set other labels just before.
 TEST_F(SessionTest, AWaitingThreadsStackIsNotExtendedUnderAnotherContext) {
   Begin({.cpu_frequency_hz = 0, .wall_frequency_hz = 10});
-  Slot* slot = Register(5, "waiter");
+  Thread* thread = Register(5, "waiter");
   const auto poll = [&] {
     ManualClock::Advance(200 * kMs);
     session_->Poll({}, Now());
-    return slot->channel->cells[1].requested.load();
+    return thread->channel->cells[1].requested.load();
   };
   ASSERT_GT(poll(), 0);
-  SlotToken token = slot->channel->token;
+  ChannelToken token = thread->channel->token;
   token.provider = 1;
   EXPECT_TRUE(ManualPlatform::Deliver(token.Pack(), 0, 0x400000));
   EXPECT_EQ(poll(), 0) << "its last stack is extended";
-  slot->channel->context.SetLabels(7);
+  thread->channel->context.SetLabels(7);
   EXPECT_GT(poll(), 0) << "it is asked for a stack";
 }
 
 TEST_F(SessionTest, EachThreadsValuesAreItsClocks) {
-  Slot* const early = Register(1, "early");
+  Thread* const early = Register(1, "early");
   Begin();
-  Slot* const late = Register(2, "late");
+  Thread* const late = Register(2, "late");
   const std::int64_t begin_ns = Now();
   for (int i = 0; i < 100; ++i) {
     Run(early, 7 * kMs + i, 0x400000 + static_cast<Address>(i % 5) * 16);
@@ -84,10 +84,10 @@ TEST_F(SessionTest, EachThreadsValuesAreItsClocks) {
 }
 
 TEST_F(SessionTest, PeriodsAddUpToTheWhole) {
-  Slot* const slot = Register(1, "thread");
+  Thread* const thread = Register(1, "thread");
   Begin();
   for (int period = 0; period < 5; ++period) {
-    for (int i = 0; i < 20; ++i) Run(slot, 3 * kMs);
+    for (int i = 0; i < 20; ++i) Run(thread, 3 * kMs);
     session_->Drain();
     const Profile profile = Take();
     EXPECT_EQ(SumByThread(profile, kCpu)["thread"], 60 * kMs) << "each period is the clock's";
@@ -106,7 +106,7 @@ TEST_F(SessionTest, NoProfileSaysMoreOfAThreadThanItsClock) {
     };
     ManualPlatform::With([&](auto& state) { state.refuses_timers = seed % 5 == 0; });
     Begin();
-    std::vector<std::pair<Slot*, std::string>> threads;
+    std::vector<std::pair<Thread*, std::string>> threads;
     Sums clocks;
     Sums sums;
     const auto take = [&](const Profile& profile) {
@@ -138,7 +138,7 @@ TEST_F(SessionTest, NoProfileSaysMoreOfAThreadThanItsClock) {
     std::erase_if(clocks, [](const auto& clock) { return clock.second == 0; });
     std::erase_if(sums, [](const auto& sum) { return sum.second == 0; });
     ASSERT_EQ(sums, clocks) << "seed " << seed;
-    for (const auto& [slot, name] : threads) Unregister(slot);
+    for (const auto& [thread, name] : threads) Unregister(thread);
     ManualPlatform::Reset();
   }
 }
@@ -146,13 +146,13 @@ TEST_F(SessionTest, NoProfileSaysMoreOfAThreadThanItsClock) {
 TEST_F(SessionTest, EachPeriodHasTheLivesOfItsThreads) {
   const auto unix_ns = [] { return ManualClock().UnixTimeNs(); };
   const std::int64_t begin_ns = unix_ns();
-  Slot* const stays = Register(1, "stays");
+  Thread* const stays = Register(1, "stays");
   ManualClock::Advance(kMs);
   Begin();
   for (std::uint64_t period = 0; period < 3; ++period) {
     Run(stays, 30 * kMs);
     const std::int64_t goes_begin_ns = unix_ns();
-    Slot* const goes = Register(2 + period, "goes");
+    Thread* const goes = Register(2 + period, "goes");
     Run(goes, kMs);
     Unregister(goes);
     const std::int64_t goes_end_ns = unix_ns();
@@ -174,31 +174,31 @@ TEST_F(SessionTest, EachPeriodHasTheLivesOfItsThreads) {
   EXPECT_EQ(Finish().threads.at(0).end_ns, 0) << "the registration outlives the session";
 }
 
-TEST_F(SessionTest, AThreadThatEndsIsSettledAtTheNextDrainAndItsSlotUsedAgain) {
+TEST_F(SessionTest, AThreadThatEndsIsSettledAtTheNextDrainAndItsThreadUsedAgain) {
   Begin();
-  Slot* const slot = Register(1, "first");
-  Run(slot, 55 * kMs);
-  Unregister(slot);
+  Thread* const thread = Register(1, "first");
+  Run(thread, 55 * kMs);
+  Unregister(thread);
   EXPECT_EQ(registry_.CopyRetired().size(), 1u);
   session_->Drain();
   EXPECT_TRUE(registry_.CopyRetired().empty());
   expiries_.clear();
-  Slot* const again = Register(1, "second");
-  EXPECT_EQ(again, slot);
+  Thread* const again = Register(1, "second");
+  EXPECT_EQ(again, thread);
   Run(again, 23 * kMs);
   EXPECT_EQ(SumByThread(Finish(), kCpu), (Sums{{"first", 55 * kMs}, {"second", 23 * kMs}}));
 }
 
 TEST_F(SessionTest, ALateSignalOfAnEndedRegistrationCreditsNobody) {
   Begin();
-  Slot* const slot = Register(1, "first");
+  Thread* const thread = Register(1, "first");
   const auto timer = ManualPlatform::With([](auto& state) { return state.timers.at(1); });
-  Unregister(slot);
+  Unregister(thread);
   EXPECT_FALSE(ManualPlatform::Deliver(timer.payload, 1, 0x400000));
   session_->Drain();
   Register(1, "second");
   EXPECT_FALSE(ManualPlatform::Deliver(timer.payload, 1, 0x400000))
-      << "the slot serves another registration now";
+      << "the thread serves another registration now";
   EXPECT_EQ(SumByThread(Finish(), kSamples)["second"], 0);
 }
 
@@ -213,13 +213,13 @@ TEST_F(SessionTest, ALateSignalOfAnEndedSessionCreditsNobody) {
 }
 
 TEST_F(SessionTest, ACaptureThatOutlivesItsSessionComesIntoNoOther) {
-  Slot* const slot = Register(1, "held");
+  Thread* const thread = Register(1, "held");
   Begin();
-  Run(slot, 100 * kMs);
+  Run(thread, 100 * kMs);
   HoldingUnwinder::is_to_hold = true;
   const auto timer = ManualPlatform::With([](auto& state) { return state.timers.at(1); });
-  std::thread thread([&] {
-    ThreadLinks() = slot;
+  std::thread held([&] {
+    RegistrationLinks() = thread;
     EXPECT_TRUE(ManualPlatform::Deliver(timer.payload, 1, 0x500000));
   });
   while (!HoldingUnwinder::is_holding.load()) std::this_thread::yield();
@@ -227,17 +227,17 @@ TEST_F(SessionTest, ACaptureThatOutlivesItsSessionComesIntoNoOther) {
   EXPECT_EQ(counters_.waits_abandoned, 1u);
 
   Begin();
-  Slot* const other = Register(2, "other");
-  EXPECT_FALSE(slot->is_attached) << "what the capture writes would come into this session";
+  Thread* const other = Register(2, "other");
+  EXPECT_FALSE(thread->is_attached) << "what the capture writes would come into this session";
   EXPECT_TRUE(other->is_attached);
   HoldingUnwinder::is_to_hold = false;
-  thread.join();
+  held.join();
   const std::uint64_t samples_before = counters_.samples;
   session_->Drain();
   EXPECT_EQ(counters_.samples, samples_before);
-  EXPECT_TRUE(slot->is_attached) << "at the first drain after the capture's end";
+  EXPECT_TRUE(thread->is_attached) << "at the first drain after the capture's end";
   expiries_.clear();
-  Run(slot, 200 * kMs);
+  Run(thread, 200 * kMs);
   const Profile profile = Finish();
   EXPECT_EQ(SumByThread(profile, kCpu)["held"], 200 * kMs);
   EXPECT_EQ(SumByThread(profile, kSamples)["held"], 1);
@@ -245,12 +245,13 @@ TEST_F(SessionTest, ACaptureThatOutlivesItsSessionComesIntoNoOther) {
 }
 
 TEST_F(SessionTest, WhatNoRecordCouldBeWrittenForIsLostButCounted) {
-  Slot* const slot = Register(1, "thread");
+  Thread* const thread = Register(1, "thread");
   Begin({.trigger = SampleTrigger::kTimers});
   int drops = 0;
   while ((drops = static_cast<int>(
-              slot->channel->counters.drops[static_cast<std::size_t>(DropReason::kRingFull)])) < 5)
-    Run(slot, 10 * kMs);
+              thread->channel->counters.drops[static_cast<std::size_t>(DropReason::kRingFull)])) <
+         5)
+    Run(thread, 10 * kMs);
   const std::int64_t used_ns = ManualPlatform::ThreadCpuTimeNs(1);
   const Profile profile = Finish();
   EXPECT_EQ(SumByThread(profile, kCpu)["thread"], used_ns);
@@ -260,17 +261,17 @@ TEST_F(SessionTest, WhatNoRecordCouldBeWrittenForIsLostButCounted) {
 TEST_F(SessionTest, GeneratedCodeIsAModuleWhileItIsRegisteredAndThereafterInWhatWasSampled) {
   const auto* const start = reinterpret_cast<const void*>(0x700000);
   ASSERT_TRUE(generated_.Add({.name = "one", .start = start, .bytes = 0x100}).ok());
-  Slot* const slot = Register(1, "thread");
+  Thread* const thread = Register(1, "thread");
   Begin({.trigger = SampleTrigger::kTimers});
-  Run(slot, 100 * kMs, 0x700010);
+  Run(thread, 100 * kMs, 0x700010);
   session_->Drain();
   generated_.Remove(0x700000);
   ASSERT_TRUE(generated_.Add({.name = "two", .start = start, .bytes = 0x100}).ok());
   session_->Drain();
-  Run(slot, 100 * kMs, 0x700010);
+  Run(thread, 100 * kMs, 0x700010);
   generated_.Remove(0x700000);
   session_->Drain();
-  Run(slot, 100 * kMs, 0x700010);
+  Run(thread, 100 * kMs, 0x700010);
   const Profile profile = Finish();
   std::vector<std::string> names;
   for (const Frame& frame : profile.frames) {
@@ -313,12 +314,12 @@ TEST_F(SessionTest, RecordsKeepTheGenerationThatTheyWereCapturedUnder) {
     });
   };
   load("/one");
-  Slot* const slot = Register(1, "thread");
+  Thread* const thread = Register(1, "thread");
   Begin({.trigger = SampleTrigger::kTimers});
-  Run(slot, 100 * kMs, 0x400100);
+  Run(thread, 100 * kMs, 0x400100);
   load("/two");
   session_->Drain();  // sees the change, and the records from before it
-  Run(slot, 100 * kMs, 0x400100);
+  Run(thread, 100 * kMs, 0x400100);
   const Profile profile = Finish();
   std::vector<std::string> paths;
   for (const Frame& frame : profile.frames) {
@@ -331,22 +332,22 @@ TEST_F(SessionTest, RecordsKeepTheGenerationThatTheyWereCapturedUnder) {
 TEST_F(SessionTest, AnEndedSessionAttachesNobody) {
   Begin();
   session_->End();
-  Slot* const slot = Register(1, "late");
-  EXPECT_FALSE(slot->is_attached);
+  Thread* const thread = Register(1, "late");
+  EXPECT_FALSE(thread->is_attached);
   EXPECT_TRUE(ManualPlatform::With([](auto& state) { return state.timers.empty(); }));
 }
 
 TEST_F(SessionTest, MemoryOfThreadsThatAreLongIdleOrGoneIsGivenBack) {
-  Slot* const idle = Register(1, "idle");
-  Slot* const busy = Register(2, "busy");
-  Slot* const gone = Register(3, "gone");
-  const std::map<void*, Slot*> slots{{&idle->channel->memo(), idle},
-                                     {&busy->channel->memo(), busy},
-                                     {&gone->channel->memo(), gone}};
+  Thread* const idle = Register(1, "idle");
+  Thread* const busy = Register(2, "busy");
+  Thread* const gone = Register(3, "gone");
+  const std::map<void*, Thread*> threads{{&idle->channel->memo(), idle},
+                                         {&busy->channel->memo(), busy},
+                                         {&gone->channel->memo(), gone}};
   Begin({.trigger = SampleTrigger::kTimers});
-  for (Slot* slot : {idle, busy, gone}) Run(slot, 100 * kMs);
+  for (Thread* thread : {idle, busy, gone}) Run(thread, 100 * kMs);
   Unregister(gone);
-  std::vector<Slot*> discarded;
+  std::vector<Thread*> discarded;
   for (int period = 0; period < 4; ++period) {
     session_->Drain();
     ManualClock::Advance(kLongIdleNs);
@@ -354,7 +355,7 @@ TEST_F(SessionTest, MemoryOfThreadsThatAreLongIdleOrGoneIsGivenBack) {
     Run(busy, 100 * kMs);
     for (void* memory :
          ManualPlatform::With([](auto& state) { return std::exchange(state.discarded, {}); })) {
-      if (slots.contains(memory)) discarded.push_back(slots.at(memory));
+      if (threads.contains(memory)) discarded.push_back(threads.at(memory));
     }
   }
   EXPECT_THAT(discarded, ::testing::UnorderedElementsAre(idle, gone)) << "each once";
@@ -366,13 +367,13 @@ TEST_F(SessionTest, MemoryOfThreadsThatAreLongIdleOrGoneIsGivenBack) {
 }
 
 TEST_F(SessionTest, AttachingTwiceIsOnce) {
-  Slot* const slot = Register(1, "thread");
+  Thread* const thread = Register(1, "thread");
   Begin({.trigger = SampleTrigger::kTimers});
-  const std::uint16_t use = slot->channel->token.use;
-  session_->Attach(*slot);
-  EXPECT_EQ(slot->channel->token.use, use);
-  session_->Detach(*slot);
-  session_->Detach(*slot);
+  const std::uint16_t use = thread->channel->token.use;
+  session_->Attach(*thread);
+  EXPECT_EQ(thread->channel->token.use, use);
+  session_->Detach(*thread);
+  session_->Detach(*thread);
 }
 
 TEST_F(SessionTest, ThePeriodsTimesAreTheClocksAndAJumpOfTheDayMovesOnlyTheLabel) {

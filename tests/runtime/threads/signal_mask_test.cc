@@ -19,7 +19,7 @@ struct FakePlatform {
     blocked = is_blocked ? blocked | bit : blocked & ~bit;
   }
 };
-struct FakeSlot {
+struct FakeThread {
   [[nodiscard]] static std::uint64_t thread_id() { return 1; }
   std::uint64_t blocked_signals = 0;
   std::uint8_t unblocked_signal = 0;
@@ -36,25 +36,25 @@ TEST(CheckMask, LetsOnlyOurSignalThroughAndOnlyWhereItMay) {
     signal.number = in_use;
     const int ours = in_use == 0 ? kChosen : in_use;
     FakePlatform::blocked = ~std::uint64_t{0};
-    FakeSlot slot;
-    CheckMask<FakePlatform>(slot, signal, /*may_unblock=*/false);
-    EXPECT_TRUE(HasSignal(slot.blocked_signals, ours));
+    FakeThread thread;
+    CheckMask<FakePlatform>(thread, signal, /*may_unblock=*/false);
+    EXPECT_TRUE(HasSignal(thread.blocked_signals, ours));
     EXPECT_EQ(FakePlatform::blocked, ~std::uint64_t{0});
-    CheckMask<FakePlatform>(slot, signal, /*may_unblock=*/true);
-    EXPECT_EQ(slot.blocked_signals, ~(std::uint64_t{1} << (ours - 1)));
-    EXPECT_EQ(FakePlatform::blocked, slot.blocked_signals);
-    RestoreMask<FakePlatform>(slot);
+    CheckMask<FakePlatform>(thread, signal, /*may_unblock=*/true);
+    EXPECT_EQ(thread.blocked_signals, ~(std::uint64_t{1} << (ours - 1)));
+    EXPECT_EQ(FakePlatform::blocked, thread.blocked_signals);
+    RestoreMask<FakePlatform>(thread);
     EXPECT_EQ(FakePlatform::blocked, ~std::uint64_t{0});
-    EXPECT_EQ(slot.unblocked_signal, 0);
+    EXPECT_EQ(thread.unblocked_signal, 0);
   }
 }
 
 TEST(CheckMask, LeavesAThreadAloneThatDoesNotBlockOurs) {
   FakePlatform::blocked = 1;
-  FakeSlot slot;
-  CheckMask<FakePlatform>(slot, SignalInUse{}, /*may_unblock=*/true);
+  FakeThread thread;
+  CheckMask<FakePlatform>(thread, SignalInUse{}, /*may_unblock=*/true);
   EXPECT_EQ(FakePlatform::blocked, 1u);
-  RestoreMask<FakePlatform>(slot);
+  RestoreMask<FakePlatform>(thread);
   EXPECT_EQ(FakePlatform::blocked, 1u);
 }
 

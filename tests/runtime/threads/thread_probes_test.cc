@@ -9,27 +9,27 @@ namespace {
 using testing::ManualPlatform;
 using testing::ManualTraits;
 
-TEST(ThreadProbes, ASlotHasOneProbeForEachOfItsThreads) {
+TEST(ThreadProbes, AThreadHasOneProbeForEachOfItsThreads) {
   ManualPlatform::Reset();
   ManualPlatform::With([](auto& state) { state.cpu_ns = {{1, 10}, {2, 20}}; });
   SampleChannel<ManualTraits> channel;
-  RegisteredThread<ManualTraits> slot;
-  slot.Use(channel, 70);
+  RegisteredThread<ManualTraits> thread;
+  thread.Use(channel, 70);
   channel.token.index = 70;
   channel.thread_id = 1;
   ThreadProbes<ManualTraits> probes;
-  EXPECT_EQ(probes.Of(slot).seen_cpu_ns(), -1);
-  probes.Of(slot).Look();
-  EXPECT_EQ(probes.Of(slot).seen_cpu_ns(), 10) << "the same probe";
+  EXPECT_EQ(probes.Of(thread).seen_cpu_ns(), -1);
+  probes.Of(thread).Poll();
+  EXPECT_EQ(probes.Of(thread).seen_cpu_ns(), 10) << "the same probe";
   channel.thread_id = 2;
   ++channel.token.use;
-  EXPECT_EQ(probes.Of(slot).seen_cpu_ns(), -1);
-  probes.Of(slot).Look();
-  EXPECT_EQ(probes.Of(slot).seen_cpu_ns(), 20);
-  probes.Forget(slot);
-  EXPECT_EQ(probes.Of(slot).seen_cpu_ns(), -1);
+  EXPECT_EQ(probes.Of(thread).seen_cpu_ns(), -1);
+  probes.Of(thread).Poll();
+  EXPECT_EQ(probes.Of(thread).seen_cpu_ns(), 20);
+  probes.Forget(thread);
+  EXPECT_EQ(probes.Of(thread).seen_cpu_ns(), -1);
   channel.token.index = 1000;
-  probes.Forget(slot);  // that never had one
+  probes.Forget(thread);  // that never had one
 }
 
 }  // namespace

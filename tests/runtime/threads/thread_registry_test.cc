@@ -13,28 +13,28 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Registry = ThreadRegistry<testing::ManualTraits>;
-using Slot = Registry::Slot;
+using Thread = Registry::Thread;
 
 constexpr std::size_t kRingBytes = 4096;
 
-std::vector<Slot*> Live(Registry& registry) {
-  std::vector<Slot*> slots;
-  registry.CopyLive(slots);
-  return slots;
+std::vector<Thread*> Live(Registry& registry) {
+  std::vector<Thread*> threads;
+  registry.CopyLive(threads);
+  return threads;
 }
 
-TEST(ThreadRegistry, ASlotKnowsItsThread) {
+TEST(ThreadRegistry, AThreadKnowsItsThread) {
   Registry registry(4, kRingBytes);
-  const auto slot =
+  const auto thread =
       registry.Register({.id = 7, .stack = {.low = 0x1000, .high = 0x2000}}, "worker");
-  ASSERT_TRUE(slot.ok()) << slot.status();
-  EXPECT_EQ((*slot)->channel->thread_id, 7u);
-  EXPECT_EQ((*slot)->name, "worker");
-  EXPECT_EQ((*slot)->channel->stack.high, 0x2000u);
-  EXPECT_NE((*slot)->channel->ring.Reserve(100), nullptr);
-  EXPECT_THAT(Live(registry), ElementsAre(*slot));
+  ASSERT_TRUE(thread.ok()) << thread.status();
+  EXPECT_EQ((*thread)->channel->thread_id, 7u);
+  EXPECT_EQ((*thread)->name, "worker");
+  EXPECT_EQ((*thread)->channel->stack.high, 0x2000u);
+  EXPECT_NE((*thread)->channel->ring.Reserve(100), nullptr);
+  EXPECT_THAT(Live(registry), ElementsAre(*thread));
   EXPECT_EQ(registry.live_count(), 1u);
-  registry.Unregister(*slot);
+  registry.Unregister(*thread);
   EXPECT_EQ(registry.live_count(), 0u);
 }
 
@@ -59,83 +59,83 @@ TEST(ThreadRegistry, TheLimitIsAClearError) {
   EXPECT_EQ(stats.threads_registered, 1u);
   EXPECT_EQ(stats.threads_ended, 1u);
   EXPECT_TRUE(registry.Register({.id = 3, .stack = {}}, "3").ok()) << "there is room again";
-  for (Slot* slot : Live(registry)) registry.Unregister(slot);
+  for (Thread* thread : Live(registry)) registry.Unregister(thread);
 }
 
 struct EventTraits : testing::ManualTraits {
   using Providers = ProviderList<CpuTimeProvider, testing::ArchetypeEventProvider>;
 };
 
-TEST(ThreadRegistry, SharedSlotsAreNoRegistrations) {
+TEST(ThreadRegistry, SharedThreadsAreNoRegistrations) {
   ThreadRegistry<EventTraits> registry(1, kRingBytes);
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(registry.Open().ok());
-  const auto slot = registry.Register({.id = 1, .stack = {}}, "1");
-  ASSERT_TRUE(slot.ok()) << slot.status();
-  EXPECT_FALSE((*slot)->is_shared);
+  const auto thread = registry.Register({.id = 1, .stack = {}}, "1");
+  ASSERT_TRUE(thread.ok()) << thread.status();
+  EXPECT_FALSE((*thread)->is_shared);
   EXPECT_EQ(registry.live_count(), 1u);
-  std::vector<RegisteredThread<EventTraits>*> slots;
-  registry.CopyAll(slots);
-  ASSERT_EQ(slots.size(), 1 + SlotArena<EventTraits>::kSharedSlots);
-  for (std::uint32_t i = 1; i < slots.size(); ++i) {
-    EXPECT_TRUE(slots[i]->is_shared);
-    EXPECT_FALSE(slots[i]->is_ending) << "sessions attach it";
-    EXPECT_EQ(slots[i]->channel, registry.arena()->Find(i - 1)) << "where events look for it";
+  std::vector<RegisteredThread<EventTraits>*> threads;
+  registry.CopyAll(threads);
+  ASSERT_EQ(threads.size(), 1 + ChannelArena<EventTraits>::kSharedChannels);
+  for (std::uint32_t i = 1; i < threads.size(); ++i) {
+    EXPECT_TRUE(threads[i]->is_shared);
+    EXPECT_FALSE(threads[i]->is_ending) << "sessions attach it";
+    EXPECT_EQ(threads[i]->channel, registry.arena()->Find(i - 1)) << "where events look for it";
   }
-  registry.CopyLive(slots);
-  EXPECT_THAT(slots, ElementsAre(*slot));
-  registry.Unregister(*slot);
+  registry.CopyLive(threads);
+  EXPECT_THAT(threads, ElementsAre(*thread));
+  registry.Unregister(*thread);
 }
 
-TEST(ThreadRegistry, AnySlotMayEndFirst) {
+TEST(ThreadRegistry, AnyThreadMayEndFirst) {
   Registry registry(200, kRingBytes);
-  std::vector<Slot*> slots;
+  std::vector<Thread*> threads;
   for (std::uint64_t i = 0; i < 150; ++i)
-    slots.push_back(*registry.Register({.id = i, .stack = {}}, "t"));
-  for (const std::size_t index : {0u, 149u, 75u, 74u, 1u}) registry.Unregister(slots[index]);
+    threads.push_back(*registry.Register({.id = i, .stack = {}}, "t"));
+  for (const std::size_t index : {0u, 149u, 75u, 74u, 1u}) registry.Unregister(threads[index]);
   EXPECT_EQ(registry.live_count(), 145u);
   for (std::size_t i = 0; i < Live(registry).size(); ++i)
     EXPECT_EQ(Live(registry)[i]->live_index, i);
-  for (Slot* slot : Live(registry)) registry.Unregister(slot);
+  for (Thread* thread : Live(registry)) registry.Unregister(thread);
 }
 
-TEST(ThreadRegistry, WhileSomebodyCollectsAnEndedSlotWaitsForIt) {
+TEST(ThreadRegistry, WhileSomebodyCollectsAnEndedThreadWaitsForIt) {
   Registry registry(4, kRingBytes);
   registry.BeginCollecting();
-  Slot* const slot = *registry.Register({.id = 1, .stack = {}}, "one");
-  slot->channel->counters.drops[0] = 5;
-  registry.Unregister(slot);
-  EXPECT_THAT(registry.CopyRetired(), ElementsAre(slot));
-  EXPECT_EQ(slot->name, "one") << "its records still need it";
-  Slot* const other = *registry.Register({.id = 2, .stack = {}}, "two");
-  EXPECT_NE(other, slot);
+  Thread* const thread = *registry.Register({.id = 1, .stack = {}}, "one");
+  thread->channel->counters.drops[0] = 5;
+  registry.Unregister(thread);
+  EXPECT_THAT(registry.CopyRetired(), ElementsAre(thread));
+  EXPECT_EQ(thread->name, "one") << "its records still need it";
+  Thread* const other = *registry.Register({.id = 2, .stack = {}}, "two");
+  EXPECT_NE(other, thread);
   registry.Unregister(other);
-  EXPECT_THAT(registry.CopyRetired(), ElementsAre(slot, other));
+  EXPECT_THAT(registry.CopyRetired(), ElementsAre(thread, other));
   registry.ReclaimRetired(1);
   EXPECT_THAT(registry.CopyRetired(), ElementsAre(other));
   Stats stats;
   registry.AddTo(stats);
   EXPECT_EQ(stats.drops[0], 5u) << "what a thread counted outlives it";
-  std::vector<Slot*> finished;
-  Slot* const alive = *registry.Register({.id = 3, .stack = {}}, "three");
-  registry.EndCollecting([&](Slot& one) { finished.push_back(&one); });
+  std::vector<Thread*> finished;
+  Thread* const alive = *registry.Register({.id = 3, .stack = {}}, "three");
+  registry.EndCollecting([&](Thread& one) { finished.push_back(&one); });
   EXPECT_THAT(finished, ElementsAre(other, alive));
   EXPECT_THAT(registry.CopyRetired(), IsEmpty());
   registry.Unregister(alive);
   EXPECT_THAT(registry.CopyRetired(), IsEmpty()) << "no collector runs";
 }
 
-TEST(ThreadRegistry, AReusedSlotBeginsWithAnEmptyRingAndNoCounters) {
+TEST(ThreadRegistry, AReusedThreadBeginsWithAnEmptyRingAndNoCounters) {
   Registry registry(1, kRingBytes);
-  Slot* const slot = *registry.Register({.id = 1, .stack = {}}, "one");
-  ASSERT_NE(slot->channel->ring.Reserve(8), nullptr);
-  slot->channel->ring.Commit(8);
-  slot->channel->counters.time_ns = 3;
-  registry.Unregister(slot);
-  ASSERT_EQ(*registry.Register({.id = 2, .stack = {}}, "two"), slot);
-  EXPECT_EQ(slot->channel->ring.used_bytes(), 0u);
-  EXPECT_EQ(slot->channel->counters.time_ns, 0);
-  EXPECT_EQ(slot->channel->thread_id, 2u);
-  registry.Unregister(slot);
+  Thread* const thread = *registry.Register({.id = 1, .stack = {}}, "one");
+  ASSERT_NE(thread->channel->ring.Reserve(8), nullptr);
+  thread->channel->ring.Commit(8);
+  thread->channel->counters.time_ns = 3;
+  registry.Unregister(thread);
+  ASSERT_EQ(*registry.Register({.id = 2, .stack = {}}, "two"), thread);
+  EXPECT_EQ(thread->channel->ring.used_bytes(), 0u);
+  EXPECT_EQ(thread->channel->counters.time_ns, 0);
+  EXPECT_EQ(thread->channel->thread_id, 2u);
+  registry.Unregister(thread);
 }
 
 struct WithoutMemory : testing::ManualPlatform {

@@ -22,7 +22,7 @@ TEST(HelloOptions, EachFieldIsSetOrRefused) {
 
 // A worker that was built with other parts, or from another version, would read the channels wrong.
 TEST(ReadHello, AProgramWithOtherPartsIsRefused) {
-  using Arena = SlotArena<ServedTraits<DefaultTraits>>;
+  using Arena = ChannelArena<WorkerTraitsOf<DefaultTraits>>;
   const ProfilerOptions options;
   const auto ring_bytes = static_cast<std::size_t>(*options.threads.ring_bytes);
   const Hello good{.process_id = static_cast<std::uint64_t>(getpid()),
@@ -34,7 +34,7 @@ TEST(ReadHello, AProgramWithOtherPartsIsRefused) {
   const auto read = [&](const Hello& head, bool has_area = true, bool has_more = false,
                         const std::string& others = {}) {
     const absl::StatusOr<SharedArea> area =
-        SharedArea::Create(1, Arena::kSlotsPerChunk, Arena::ChunkBytes(ring_bytes));
+        SharedArea::Create(1, Arena::kChannelsPerChunk, Arena::ChunkBytes(ring_bytes));
     return ReadHello<DefaultTraits>(
                {.kind = MessageKind::kHello,
                 .text = JoinHello({.head = head,

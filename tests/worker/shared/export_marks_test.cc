@@ -12,33 +12,33 @@ namespace {
 class ExportMarksTest : public ::testing::Test {
  protected:
   void Take(std::uint32_t index, std::uint64_t thread_id, std::int64_t cpu_ns) {
-    Seat& seat = SeatAt(index);
-    seat.state = SeatState::kTaken;
-    seat.since_cpu_ns = clocks_[thread_id] = cpu_ns;
+    SharedRegistration& shared = SharedAt(index);
+    shared.state = SharedRegistrationState::kTaken;
+    shared.since_cpu_ns = clocks_[thread_id] = cpu_ns;
     marks_.Begin(index, thread_id);
   }
   void Leave(std::uint32_t index, std::int64_t cpu_ns) {
-    SeatAt(index).end_cpu_ns = cpu_ns;
+    SharedAt(index).end_cpu_ns = cpu_ns;
     marks_.GiveBack(index);
-    EXPECT_EQ(SeatAt(index).state.load(), SeatState::kFree);
+    EXPECT_EQ(SharedAt(index).state.load(), SharedRegistrationState::kFree);
   }
   void EndPeriod(std::uint64_t sequence, const std::vector<std::int64_t>& sums = {}) {
     marks_.EndPeriod(sequence, sums, 1000 + static_cast<std::int64_t>(sequence),
                      [this](std::uint64_t thread_id) { return clocks_[thread_id]; });
   }
-  Seat& SeatAt(std::uint32_t index) { return *area_.At(index); }
+  SharedRegistration& SharedAt(std::uint32_t index) { return *area_.At(index); }
   // What would be lost with the worker now.
   std::int64_t Lost() {
     std::int64_t lost_ns = area_.header().unexported_cpu_ns.load();
     for (std::uint32_t i = 0; i < 4; ++i) {
-      if (SeatAt(i).state.load() == SeatState::kTaken)
-        lost_ns += clocks_[i + 1] - SeatAt(i).since_cpu_ns;
+      if (SharedAt(i).state.load() == SharedRegistrationState::kTaken)
+        lost_ns += clocks_[i + 1] - SharedAt(i).since_cpu_ns;
     }
     return lost_ns;
   }
 
   SharedArea area_ = *testing::CreateOpenArea(1, 64, 64 * 4096);
-  std::map<std::uint64_t, std::int64_t> clocks_;  // seat n has thread n + 1
+  std::map<std::uint64_t, std::int64_t> clocks_;  // registration n has thread n + 1
   ExportMarks marks_{area_};
 };
 
@@ -50,8 +50,8 @@ TEST_F(ExportMarksTest, AnExportMovesTheBeginOfEachAccount) {
   clocks_ = {{1, 170}, {2, 31}};
   EXPECT_EQ(Lost(), 70 + 31);
   marks_.NoteExported(0);
-  EXPECT_EQ(SeatAt(0).since_cpu_ns, 150);
-  EXPECT_EQ(SeatAt(0).since_ns, 1000);
+  EXPECT_EQ(SharedAt(0).since_cpu_ns, 150);
+  EXPECT_EQ(SharedAt(0).since_ns, 1000);
   EXPECT_EQ(Lost(), 20 + 1);
 }
 
@@ -76,13 +76,13 @@ TEST_F(ExportMarksTest, AThreadThatEndsIsCountedUntilItsPeriodIsExported) {
   EndPeriod(0);
   Leave(0, 100);
   EXPECT_EQ(Lost(), 100);
-  Take(0, 1, 0);  // another thread in the seat
+  Take(0, 1, 0);  // another thread in the registration
   clocks_[1] = 7;
   EndPeriod(1);
   EXPECT_EQ(Lost(), 107);
   marks_.NoteExported(0);
   EXPECT_EQ(Lost(), 60 + 7) << "what the first period had of it has arrived";
-  EXPECT_EQ(SeatAt(0).since_cpu_ns, 0) << "the other thread's";
+  EXPECT_EQ(SharedAt(0).since_cpu_ns, 0) << "the other thread's";
   marks_.NoteExported(1);
   EXPECT_EQ(Lost(), 0);
 }

@@ -28,9 +28,9 @@ absl::StatusOr<SharedArea> AdoptCopy(const SharedArea& area) {
 }
 
 std::vector<std::uint32_t> Changed(const SharedArea& area) {
-  std::vector<std::uint32_t> slots;
-  area.VisitChanged([&](std::uint32_t slot) { slots.push_back(slot); });
-  return slots;
+  std::vector<std::uint32_t> threads;
+  area.VisitChanged([&](std::uint32_t thread) { threads.push_back(thread); });
+  return threads;
 }
 
 TEST(SharedArea, BothSidesSeeTheSameBytes) {
@@ -93,10 +93,10 @@ TEST(SharedArea, AChunkTakesNoMemoryBeforeItIsOpenedEvenOfAProgramThatLocksAll) 
   }));
 }
 
-TEST(SharedArea, EachAnnouncedSlotIsVisitedOnce) {
+TEST(SharedArea, EachAnnouncedChannelIsVisitedOnce) {
   const absl::StatusOr<SharedArea> area = testing::CreateOpenArea(2, kSlots, kChunkBytes);
   const absl::StatusOr<SharedArea> other = AdoptCopy(*area);
-  for (const std::uint32_t slot : {3U, 64U, 127U, 3U}) area->Announce(slot);
+  for (const std::uint32_t thread : {3U, 64U, 127U, 3U}) area->Announce(thread);
   EXPECT_THAT(Changed(*other), ::testing::ElementsAre(3U, 64U, 127U));
   EXPECT_TRUE(Changed(*other).empty());
 }

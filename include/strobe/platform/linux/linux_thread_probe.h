@@ -64,7 +64,7 @@ class LinuxThreadProbe {
 
   // See Platform::ThreadProbe.
   [[nodiscard]] std::int64_t CpuTimeNs() const;
-  ThreadLook Look();
+  ThreadPoll Poll();
   bool WasDisplaced(const LinuxInstant& instant);
   ThreadActivity Observe();
   [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }

@@ -28,7 +28,7 @@ struct WindowsPlatform {
   class ThreadProbe {
    public:
     explicit ThreadProbe(std::uint64_t thread_id) : thread_id_(thread_id) {}
-    ThreadLook Look();
+    ThreadPoll Poll();
     bool WasDisplaced(const Instant& /*instant*/) { return false; }
     [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
     std::int64_t WaitCount() { return -1; }

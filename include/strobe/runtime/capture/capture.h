@@ -19,8 +19,8 @@
 #include "strobe/provider/sample_provider.h"
 #include "strobe/runtime/capture/record_draft.h"
 #include "strobe/runtime/capture/stack_walk.h"
+#include "strobe/runtime/channels/channel_arena.h"
 #include "strobe/runtime/channels/sample_channel.h"
-#include "strobe/runtime/channels/slot_arena.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -58,7 +58,7 @@ STROBE_SIGNAL_SAFE bool TakeWeights(Cells& cells, std::size_t timer_cell, std::i
 // Keeps the stack of a record. The frames that the record shares with the last one
 // are written behind its own, where the draft has room for them and the record ends.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE void KeepStackOf(const SlotArena<Traits>& arena,
+STROBE_SIGNAL_SAFE STROBE_NOINLINE void KeepStackOf(const ChannelArena<Traits>& arena,
                                                     SampleChannel<Traits>& channel,
                                                     const RecordDraft& draft, std::uint64_t skip,
                                                     StackKeeper& keeper) {
@@ -74,7 +74,7 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void KeepStackOf(const SlotArena<Traits>& are
 // Walks the thread's stack into a record of its ring. Returns false, and sets `drop` to the reason,
 // if there is no record, or the record has no weight.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& arena,
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(ChannelArena<Traits>& arena,
                                                          SampleChannel<Traits>& channel,
                                                          const CaptureTarget& target,
                                                          std::span<const std::int64_t> weights,
@@ -126,11 +126,11 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void WriteNote(SampleChannel<Traits>& channel
 // Records one sample for all providers that are due a sample of this channel. The stack begins
 // `skip` frames above the leaf.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeSlot(SlotArena<Traits>& arena,
-                                                       SampleChannel<Traits>& channel,
-                                                       const CaptureTarget& target,
-                                                       std::uint64_t skip = 0,
-                                                       StackKeeper* keeper = nullptr) {
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeChannel(ChannelArena<Traits>& arena,
+                                                          SampleChannel<Traits>& channel,
+                                                          const CaptureTarget& target,
+                                                          std::uint64_t skip = 0,
+                                                          StackKeeper* keeper = nullptr) {
   std::array<std::int64_t, Traits::Providers::kCellCount> weights{};
   if (!TakeWeights(channel.cells, target.token.provider, TimerWeight(channel, target), weights))
     return;
@@ -152,7 +152,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeSlot(SlotArena<Traits>& arena,
 template <class Traits>
 STROBE_SIGNAL_SAFE bool IsOfThisThread(const SampleChannel<Traits>& channel) {
   if constexpr (Traits::Platform::kCopiesStacks) return true;
-  for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
+  for (const RegistrationLink* link = RegistrationLinks(); link != nullptr; link = link->next) {
     if (link->token == &channel.token) return true;
   }
   return false;
@@ -167,10 +167,10 @@ STROBE_SIGNAL_SAFE void AddRequest(SampleChannel<Traits>& channel, std::size_t c
     channel.cells[cell].requested.fetch_add(weight, std::memory_order_acq_rel);
 }
 
-// A CaptureEntry::Function; `context` is the SlotArena.
+// A CaptureEntry::Function; `context` is the ChannelArena.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE bool CaptureSample(void* context, const CaptureTarget& target) {
-  auto& arena = *static_cast<SlotArena<Traits>*>(context);
+  auto& arena = *static_cast<ChannelArena<Traits>*>(context);
   SampleChannel<Traits>* channel = arena.Find(target.token.index);
   if (channel == nullptr || !IsOfThisThread<Traits>(*channel)) return false;
   const bool is_nested = channel->is_capturing.exchange(true, std::memory_order_seq_cst);
@@ -190,7 +190,7 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool CaptureSample(void* context, const Captu
         call % kTimedCaptureInterval == kTimedCaptureInterval / 2;  // not the first, which is cold
     const typename Traits::Clock clock{};
     const std::int64_t begin_ns = is_timed ? clock.MonotonicNs() : 0;
-    ServeSlot<Traits>(arena, *channel, target);
+    ServeChannel<Traits>(arena, *channel, target);
     if (is_timed)
       AddByOwner<std::int64_t>(channel->counters.time_ns,
                                (clock.MonotonicNs() - begin_ns) * kTimedCaptureInterval);

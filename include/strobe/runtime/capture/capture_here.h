@@ -13,16 +13,16 @@
 #include "strobe/platform/capture_target.h"
 #include "strobe/provider/sample_provider.h"
 #include "strobe/runtime/capture/capture.h"
+#include "strobe/runtime/channels/channel_arena.h"
 #include "strobe/runtime/channels/sample_channel.h"
-#include "strobe/runtime/channels/slot_arena.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // The calling thread's innermost registration in the arena, or nullptr.
 template <class Traits>
-STROBE_SIGNAL_SAFE SampleChannel<Traits>* OwnSlot(SlotArena<Traits>& arena) {
-  for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
+STROBE_SIGNAL_SAFE SampleChannel<Traits>* OwnChannel(ChannelArena<Traits>& arena) {
+  for (const RegistrationLink* link = RegistrationLinks(); link != nullptr; link = link->next) {
     if (link->token->arena == arena.number()) return arena.Find(link->token->index);
   }
   return nullptr;
@@ -43,7 +43,7 @@ STROBE_SIGNAL_SAFE bool TakesEvents(const SampleChannel<Traits>& channel, std::s
 // `is_nested` is what the calling thread found in is_capturing when it set it. Returns false, and
 // adds nothing, if no session takes this provider's events from the channel any more.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(SlotArena<Traits>& arena,
+STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(ChannelArena<Traits>& arena,
                                                   SampleChannel<Traits>& channel,
                                                   const EventSample& event,
                                                   const CaptureTarget& target, bool is_nested) {
@@ -60,7 +60,7 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(SlotArena<Traits>& arena,
     if (is_live) {
       AddByOwner<std::uint32_t>(channel.counters.captures, 1);
       StackKeeper* const keeper = i == 0 ? event.keeper : nullptr;
-      ServeSlot<Traits>(arena, channel, target, event.skip, keeper);
+      ServeChannel<Traits>(arena, channel, target, event.skip, keeper);
     }
     channel.is_capturing.store(false, std::memory_order_seq_cst);
     if (!is_live || !channel.is_requested()) break;
@@ -72,12 +72,12 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(SlotArena<Traits>& arena,
 // thread. If all are in use, returns the first, and sets `is_nested`: the thread that uses that one
 // serves the event. nullptr if no session takes the provider's events.
 template <class Traits>
-STROBE_SIGNAL_SAFE SampleChannel<Traits>* SharedChannel(SlotArena<Traits>& arena,
+STROBE_SIGNAL_SAFE SampleChannel<Traits>* SharedChannel(ChannelArena<Traits>& arena,
                                                         std::size_t provider, bool& is_nested) {
   SampleChannel<Traits>* channel = nullptr;
   is_nested = true;
   if (!arena.IsOfThisProcess()) return channel;
-  for (std::uint32_t i = 0; is_nested && i < SlotArena<Traits>::kSharedSlots; ++i) {
+  for (std::uint32_t i = 0; is_nested && i < ChannelArena<Traits>::kSharedChannels; ++i) {
     SampleChannel<Traits>* const shared = arena.Find(i);
     if (shared == nullptr || !TakesEvents(*shared, provider)) continue;
     is_nested = shared->is_capturing.exchange(true, std::memory_order_seq_cst);
@@ -100,10 +100,10 @@ STROBE_SIGNAL_SAFE SampleChannel<Traits>* SharedChannel(SlotArena<Traits>& arena
 // function that has not returned. Returns false, and counts nothing, if no session takes the
 // events. Signal-safe.
 template <class Traits>
-STROBE_SIGNAL_SAFE bool CaptureHere(SlotArena<Traits>& arena, const EventSample& event,
+STROBE_SIGNAL_SAFE bool CaptureHere(ChannelArena<Traits>& arena, const EventSample& event,
                                     const NativeRegisters* registers) {
   bool is_nested = false;
-  SampleChannel<Traits>* channel = OwnSlot(arena);
+  SampleChannel<Traits>* channel = OwnChannel(arena);
   if (channel == nullptr) {
     channel = SharedChannel(arena, event.provider, is_nested);
   } else if (TakesEvents(*channel, event.provider)) {
@@ -113,7 +113,7 @@ STROBE_SIGNAL_SAFE bool CaptureHere(SlotArena<Traits>& arena, const EventSample&
   }
   if (channel == nullptr) return false;
   // The rest of the token may change with an attachment that begins now.
-  const SlotToken token{.arena = channel->token.arena, .index = channel->token.index};
+  const ChannelToken token{.arena = channel->token.arena, .index = channel->token.index};
   return ServeHere(arena, *channel, event, {.token = token, .registers = registers}, is_nested);
 }
 

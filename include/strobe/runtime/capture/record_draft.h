@@ -16,8 +16,8 @@
 #include "strobe/core/record.h"
 #include "strobe/core/sample_context.h"
 #include "strobe/core/stack.h"
+#include "strobe/runtime/channels/channel_arena.h"
 #include "strobe/runtime/channels/sample_channel.h"
-#include "strobe/runtime/channels/slot_arena.h"
 #include "strobe/runtime/channels/stack_slice.h"
 #include "strobe/unwind/stack_memory.h"
 
@@ -44,7 +44,7 @@ struct RecordWordValues {
 
 // The time of a sample that is taken now; 0 if the session keeps no times.
 template <class Traits>
-STROBE_SIGNAL_SAFE std::int64_t SampleTimeNs(const SlotArena<Traits>& arena) {
+STROBE_SIGNAL_SAFE std::int64_t SampleTimeNs(const ChannelArena<Traits>& arena) {
   return arena.keeps_times.load(std::memory_order_relaxed) ? typename Traits::Clock{}.MonotonicNs()
                                                            : 0;
 }
@@ -53,7 +53,7 @@ STROBE_SIGNAL_SAFE std::int64_t SampleTimeNs(const SlotArena<Traits>& arena) {
 // cell. Sets `words` to the number of words after the header. The loop counts them, because
 // counting the bits later may be a function call.
 template <class Traits>
-STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena,
+STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const ChannelArena<Traits>& arena,
                                            const RecordWordValues& values,
                                            std::span<const std::int64_t> weights,
                                            std::size_t& words) {
@@ -98,7 +98,7 @@ STROBE_SIGNAL_SAFE inline void WriteWords(std::byte* next, const RecordWordValue
 
 // The room for the draft's frames.
 template <class Traits>
-STROBE_SIGNAL_SAFE std::span<Address> FramesOf(const SlotArena<Traits>& arena,
+STROBE_SIGNAL_SAFE std::span<Address> FramesOf(const ChannelArena<Traits>& arena,
                                                const RecordDraft& draft) {
   return {reinterpret_cast<Address*>(draft.bytes + draft.head_bytes),
           arena.max_frames.load(std::memory_order_relaxed)};
@@ -106,7 +106,7 @@ STROBE_SIGNAL_SAFE std::span<Address> FramesOf(const SlotArena<Traits>& arena,
 
 // Adds the slice that the collector needs to continue a pending walk. May move the record.
 template <class Traits, StackMemory M>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE void AddSlice(const SlotArena<Traits>& arena,
+STROBE_SIGNAL_SAFE STROBE_NOINLINE void AddSlice(const ChannelArena<Traits>& arena,
                                                  SampleChannel<Traits>& channel,
                                                  const NativeRegisters& registers,
                                                  const FrameStop& stop, const M& memory,

@@ -20,8 +20,8 @@
 #include "strobe/core/thread_info.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/runtime/capture/record_draft.h"
+#include "strobe/runtime/channels/channel_arena.h"
 #include "strobe/runtime/channels/sample_channel.h"
-#include "strobe/runtime/channels/slot_arena.h"
 #include "strobe/unwind/fetched_stack_memory.h"
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwind_table.h"
@@ -43,7 +43,7 @@ STROBE_SIGNAL_SAFE Unwinder MakeUnwinder(const UnwindModules* modules) {
 // Writes the result of a walk into the record.
 template <class Traits, StackMemory M>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void TakeWalk(const WalkResult& walk,
-                                                      const SlotArena<Traits>& arena,
+                                                      const ChannelArena<Traits>& arena,
                                                       SampleChannel<Traits>& channel,
                                                       const NativeRegisters& registers,
                                                       const M& memory, RecordDraft& draft) {
@@ -68,12 +68,12 @@ STROBE_SIGNAL_SAFE inline bool IsOffStack(const StackBounds& own, Address sp) {
 // makes system calls. The memory reader lies in the memo, beside its copies of the stack, because
 // the interrupted thread's stack may be small.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkForeign(const SlotArena<Traits>& arena,
+STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkForeign(const ChannelArena<Traits>& arena,
                                                     SampleChannel<Traits>& channel,
                                                     const NativeRegisters& registers,
                                                     RecordDraft& draft) {
   using Memory = FetchedStackMemory<&Traits::Platform::ReadStack>;
-  const std::span<std::uint8_t> room = channel.memo().Lend();
+  const std::span<std::uint8_t> room = channel.memo().TakeForCopy();
   const Memory& memory = *new (room.data()) Memory(channel.stack, room.subspan(sizeof(Memory)));
   const auto unwinder =
       MakeUnwinder<typename Traits::Unwinder>(arena.code().tables.load(std::memory_order_seq_cst));
@@ -98,7 +98,7 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool HasGrownTo(SampleChannel<Traits>& channe
   const Address low = PageOf(sp);
   if (low >= channel.stack.low || channel.stack.low - low > kMaxStackReachBytes) return false;
   const Address until = channel.stack.low - std::min(channel.stack.low - low, kMaxStackGrowthBytes);
-  const std::span<std::uint8_t> room = channel.memo().Lend();
+  const std::span<std::uint8_t> room = channel.memo().TakeForCopy();
   while (channel.stack.low > until) {
     const std::span<std::uint8_t> piece =
         room.first(std::min<std::size_t>(room.size(), channel.stack.low - until));
@@ -112,7 +112,7 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool HasGrownTo(SampleChannel<Traits>& channe
 // Walks the thread's own stack, or a copy of it. An incremental unwinder reuses the frames that the
 // last walk shares with this one.
 template <class Traits, StackMemory M>
-STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void WalkInto(const SlotArena<Traits>& arena,
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void WalkInto(const ChannelArena<Traits>& arena,
                                                       SampleChannel<Traits>& channel,
                                                       const NativeRegisters& registers,
                                                       const M& memory, RecordDraft& draft) {
@@ -131,7 +131,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void WalkInto(const SlotArena<Traits>& a
   }
 }
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkOwn(const SlotArena<Traits>& arena,
+STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkOwn(const ChannelArena<Traits>& arena,
                                                 SampleChannel<Traits>& channel,
                                                 const CaptureTarget& target, RecordDraft& draft) {
   const NativeRegisters& registers = *target.registers;
@@ -146,7 +146,7 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkOwn(const SlotArena<Traits>& arena,
 
 // Walks the stack into the record.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void Walk(const SlotArena<Traits>& arena,
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void Walk(const ChannelArena<Traits>& arena,
                                                   SampleChannel<Traits>& channel,
                                                   const CaptureTarget& target, RecordDraft& draft) {
   if constexpr (!Traits::Platform::kCopiesStacks) {

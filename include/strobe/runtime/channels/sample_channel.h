@@ -106,13 +106,13 @@ struct CaptureCounters {
 // A block of bytes without addresses: it finds its ring and its memo by their distance. So a copy
 // of the bytes of all three can be drained elsewhere, even in another process.
 //
-// A channel lives in a SlotArena and is never freed, only reused, because a late signal may still
-// find it. `Traits` is the Profiler's.
+// A channel lives in a ChannelArena and is never freed, only reused, because a late signal may
+// still find it. `Traits` is the Profiler's.
 template <class Traits>
 struct alignas(kCacheLineBytes) SampleChannel {
   using Cells = std::array<ProviderCell, Traits::Providers::kCellCount>;
 
-  SlotToken token;  // its use changes with each attachment
+  ChannelToken token;  // its use changes with each attachment
   // is_active: a capture may begin. is_capturing: a capture is under way. A capture stores
   // is_capturing before it reads is_active. A detachment stores is_active before it reads
   // is_capturing. All these accesses are sequentially consistent, so at least one side sees the

@@ -24,7 +24,7 @@ STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // Outlives sessions, so that the next session need not compile again the tables of code that is
-// still loaded. Depends on neither threads nor slots. Used by one thread at a time: the one that
+// still loaded. Depends on neither threads nor threads. Used by one thread at a time: the one that
 // starts a session, then the collector, then the one that ends the session. A call that throws
 // std::bad_alloc can be repeated.
 template <class Traits>

@@ -50,7 +50,7 @@ template <class Traits>
 class ProfilerCore final : public AbstractCore, private StoppedAtExit {
  public:
   using Platform = typename Traits::Platform;
-  using Slot = RegisteredThread<Traits>;
+  using Thread = RegisteredThread<Traits>;
 
   // `options` are final: the environment has been applied. `no_worker` says why this core takes the
   // place of one with a worker; OK if it does not.
@@ -74,11 +74,11 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   }
 
   Registration RegisterThread(std::string_view name) override {
-    absl::StatusOr<Slot*> slot;
-    if (!counters_.HasMemoryFor([&] { slot = TryRegister(name); })) slot = OutOfMemory();
-    if (slot.ok()) return Registration(this, *slot, (*slot)->channel->thread_id);
+    absl::StatusOr<Thread*> thread;
+    if (!counters_.HasMemoryFor([&] { thread = TryRegister(name); })) thread = OutOfMemory();
+    if (thread.ok()) return Registration(this, *thread, (*thread)->channel->thread_id);
     registry_.CountRefused();
-    return Registration(slot.status());
+    return Registration(thread.status());
   }
 
   CodeRegistration RegisterCode(const GeneratedCode& code) override {
@@ -94,7 +94,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   bool CaptureHere([[maybe_unused]] const EventSample& event,
                    [[maybe_unused]] const NativeRegisters* registers) noexcept override {
     if constexpr (Traits::Providers::kBringsEvents) {
-      SlotArena<Traits>* const arena = registry_.arena();
+      ChannelArena<Traits>* const arena = registry_.arena();
       return arena != nullptr && internal::CaptureHere(*arena, event, registers);
     } else {
       return false;
@@ -104,12 +104,12 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   // See RegistrationOwner.
   void EndRegistration(void* registered, std::uint64_t thread_id) override {
     if (!IsOfThisProcess() || !MayEndRegistration<Platform>(thread_id)) return;
-    Slot* slot = static_cast<Slot*>(registered);
+    Thread* thread = static_cast<Thread*>(registered);
     // This store comes first: a session that begins just now, unseen by the next line, must not
-    // attach the slot.
-    slot->is_ending.store(true, std::memory_order_release);
-    if (const Running running = current_.Get()) running->session().Detach(*slot);
-    if (UnregisterCallingThread(registry_, slot)) delete this;
+    // attach the thread.
+    thread->is_ending.store(true, std::memory_order_release);
+    if (const Running running = current_.Get()) running->session().Detach(*thread);
+    if (UnregisterCallingThread(registry_, thread)) delete this;
   }
 
   absl::Status Start() override {
@@ -256,13 +256,13 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     return *options_.worker.fallback == WorkerFallback::kNone ? no_worker_ : absl::OkStatus();
   }
 
-  absl::StatusOr<Slot*> TryRegister(std::string_view name) {
+  absl::StatusOr<Thread*> TryRegister(std::string_view name) {
     if (absl::Status status = Usable(); !status.ok()) return status;
-    absl::StatusOr<Slot*> slot =
+    absl::StatusOr<Thread*> thread =
         RegisterCallingThread(registry_, name, signal_, ThreadNeeds::Of(options_));
-    if (!slot.ok()) return slot;
-    if (const Running running = current_.Get()) running->Attach(**slot);
-    return slot;
+    if (!thread.ok()) return thread;
+    if (const Running running = current_.Get()) running->Attach(**thread);
+    return thread;
   }
 
   absl::Status StartLocked() {

@@ -57,7 +57,7 @@ class Recorder {
   }
   // True if a recording has noted that this code is not loaded any more. The recording that has
   // lasted longest has noted most.
-  [[nodiscard]] bool HasGone(std::uint32_t generation, Address address) const;
+  [[nodiscard]] bool WasUnloaded(std::uint32_t generation, Address address) const;
   // False if a recording lacks the last stack, with which this one shares frames.
   bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> row,
            const SampleContext& context, std::int64_t time_ns = 0) {

@@ -18,7 +18,7 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Depends on no platform, provider or slot. It gets as data: the threads' names, and the modules
+// Depends on no platform, provider or thread. It gets as data: the threads' names, and the modules
 // that their addresses belong to. Collector thread only. A call that
 // throws std::bad_alloc has added nothing, and can be repeated.
 class SampleIntake {

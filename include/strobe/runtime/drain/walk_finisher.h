@@ -26,9 +26,9 @@ class WalkFinisher {
   // stack, which stays valid until the next call. If a table is still missing, returns the address
   // of its code, and leaves `stack` alone. The walk ends at code for which has_gone(address) is
   // true: the tables describe what is at that address now, not that code.
-  template <class HasGone>
+  template <class WasUnloaded>
   std::optional<Address> Finish(const UnwindModules* tables, std::span<const std::byte> slice,
-                                std::size_t max_frames, const HasGone& has_gone,
+                                std::size_t max_frames, const WasUnloaded& has_gone,
                                 StackDelta& stack) {
     // Only captures of a resumable unwinder write slices.
     if constexpr (ResumableUnwinder<Unwinder>) {

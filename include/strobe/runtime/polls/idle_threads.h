@@ -24,7 +24,7 @@ class IdleThreads {
   // 10 ms and more, fewer polls prove nothing.
   static constexpr int kStillPolls = Platform::kHasFineCpuClocks ? 2 : 16;
 
-  // True if the thread of the slot with that index is idle.
+  // True if the thread with that index is idle.
   [[nodiscard]] bool IsIdle(std::size_t index) const {
     return index < seen_.size() && seen_[index].still_polls >= kStillPolls;
   }
@@ -51,12 +51,12 @@ class IdleThreads {
     seen = {.cpu_ns = cpu_ns};
   }
 
-  // The slot's thread counts as busy until further polls find that it is idle.
+  // The thread counts as busy until further polls find that it is idle.
   void KeepBusy(std::size_t index) {
     if (index < seen_.size()) seen_[index].still_polls = 0;
   }
 
-  // Forgets the slot's thread. The slot's next thread counts as busy.
+  // Forgets the thread. The next one with that index counts as busy.
   void Forget(std::size_t index) {
     if (index < seen_.size()) seen_[index] = {};
   }
@@ -113,13 +113,13 @@ class IdleThreads {
     explained_ns_ = 0;
   }
 
-  // What the polls of one slot's thread have seen.
+  // What the polls of one thread have seen.
   struct Seen {
     std::int64_t cpu_ns = -1;  // less than 0 before the first
     int still_polls = 0;       // how often in a row the clock stood still
   };
 
-  std::vector<Seen> seen_;  // by the slot's index
+  std::vector<Seen> seen_;  // by the thread's index
   Clocks round_;            // as of the round's beginning
   Clocks since_;  // as of the beginning of the round in which the idle threads were polled last
   std::int64_t explained_ns_ = 0;  // used after since_ by the polled threads

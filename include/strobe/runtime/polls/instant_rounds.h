@@ -14,10 +14,10 @@
 #include "strobe/base/visibility.h"
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/drain/collector_counters.h"
-#include "strobe/runtime/drain/slot_accounts.h"
+#include "strobe/runtime/drain/thread_accounts.h"
 #include "strobe/runtime/polls/idle_threads.h"
 #include "strobe/runtime/polls/overhead_budget.h"
-#include "strobe/runtime/threads/slot_thread.h"
+#include "strobe/runtime/threads/provider_view.h"
 #include "strobe/runtime/threads/thread_probes.h"
 #include "strobe/runtime/threads/thread_registry.h"
 
@@ -40,12 +40,12 @@ inline constexpr std::int64_t kSampleCostNs = 3'000;
 template <class Traits, std::size_t kIndex>
 class InstantRounds {
  public:
-  using Slot = RegisteredThread<Traits>;
+  using Thread = RegisteredThread<Traits>;
   using Platform = typename Traits::Platform;
 
   // All arguments but `max_overhead` must outlive this object.
   InstantRounds(ThreadRegistry<Traits>& registry, CollectorCounters& counters,
-                SlotAccounts<Traits>& accounts, ThreadProbes<Traits>& probes,
+                ThreadAccounts<Traits>& accounts, ThreadProbes<Traits>& probes,
                 typename Traits::Clock& clock, double max_overhead)
       : registry_(registry),
         counters_(counters),
@@ -82,17 +82,17 @@ class InstantRounds {
     review_period_ns_ = kFirstReviewPeriodNs;
   }
 
-  // Forgets what is known of a slot whose registration has ended, or that is attached anew.
-  void Forget(const Slot& slot) {
-    idle_.Forget(slot.index());
-    reviewed_idle_.Forget(slot.index());
+  // Forgets what is known of a thread whose registration has ended, or that is attached anew.
+  void Forget(const Thread& thread) {
+    idle_.Forget(thread.index());
+    reviewed_idle_.Forget(thread.index());
   }
 
  private:
-  // What a round reads of a thread that it does not visit: the slot itself lies elsewhere.
+  // What a round reads of a thread that it does not visit: the thread itself lies elsewhere.
   struct Listed {
-    Slot* slot = nullptr;
-    std::uint32_t index = 0;  // of the slot
+    Thread* thread = nullptr;
+    std::uint32_t index = 0;  // of the thread
     bool is_at_instants = false;
   };
 
@@ -114,21 +114,22 @@ class InstantRounds {
   template <class Provider>
   void ListThreads(Provider& provider) {
     attachments_ = accounts_.attachments();
-    registry_.CopyLive(slots_);
-    threads_.clear();
-    threads_.reserve(slots_.size());
-    for (Slot* slot : slots_) {
-      const std::lock_guard lock(registry_.ControlMutex(*slot));
-      if (!slot->is_attached) continue;
-      threads_.push_back({.slot = slot,
-                          .index = slot->index(),
-                          .is_at_instants = provider.IsAtInstants(std::get<kIndex>(slot->states))});
+    registry_.CopyLive(threads_);
+    listed_.clear();
+    listed_.reserve(threads_.size());
+    for (Thread* thread : threads_) {
+      const std::lock_guard lock(registry_.ControlMutex(*thread));
+      if (!thread->is_attached) continue;
+      listed_.push_back(
+          {.thread = thread,
+           .index = thread->index(),
+           .is_at_instants = provider.IsAtInstants(std::get<kIndex>(thread->states))});
     }
     ListThoseAtInstants();
   }
   void ListThoseAtInstants() {
     at_instants_.clear();
-    std::ranges::copy_if(threads_, std::back_inserter(at_instants_), &Listed::is_at_instants);
+    std::ranges::copy_if(listed_, std::back_inserter(at_instants_), &Listed::is_at_instants);
     CountAtInstants();
   }
 
@@ -140,15 +141,16 @@ class InstantRounds {
     bool has_ended = false;
     running_.clear();
     displaced_.clear();
-    VisitBusy(at_instants_, idle_, kLeastGapNs, [&](Listed& thread) {
-      thread.is_at_instants = LookAt(*thread.slot, provider);
-      has_ended |= !thread.is_at_instants;
+    VisitBusy(at_instants_, idle_, kLeastGapNs, [&](Listed& listed) {
+      listed.is_at_instants = LookAt(*listed.thread, provider);
+      has_ended |= !listed.is_at_instants;
     });
-    for (Slot* slot : running_) Interrupt(*slot, provider, [](auto& /*probe*/) { return true; });
-    for (Slot* slot : displaced_)
-      Interrupt(*slot, provider, [&](auto& probe) { return probe.WasDisplaced(since_wake); });
+    for (Thread* thread : running_)
+      Interrupt(*thread, provider, [](auto& /*probe*/) { return true; });
+    for (Thread* thread : displaced_)
+      Interrupt(*thread, provider, [&](auto& probe) { return probe.WasDisplaced(since_wake); });
     if (!has_ended) return;
-    std::erase_if(at_instants_, [](const Listed& thread) { return !thread.is_at_instants; });
+    std::erase_if(at_instants_, [](const Listed& listed) { return !listed.is_at_instants; });
     CountAtInstants();
   }
   void CountAtInstants() {
@@ -164,41 +166,41 @@ class InstantRounds {
     std::rotate(threads.begin(), threads.begin() + 1, threads.end());
     // Not std::ranges: clang 14 has none of libstdc++'s views. Not stable: that would need memory
     // in each round, and the busy threads, all before the idle ones, take their turns anyway.
-    const auto idle = std::partition(threads.begin(), threads.end(), [&](const Listed& thread) {
-      return !idle_threads.IsIdle(thread.index);
+    const auto idle = std::partition(threads.begin(), threads.end(), [&](const Listed& listed) {
+      return !idle_threads.IsIdle(listed.index);
     });
     if (idle != threads.end()) idle_threads.BeginRound();
-    for (auto thread = threads.begin(); thread != idle; ++thread) visit(*thread);
+    for (auto listed = threads.begin(); listed != idle; ++listed) visit(*listed);
     if (idle != threads.end()) {
       idle_threads.EndRound(std::span<Listed>(idle, threads.end()), max_ns, visit);
     }
   }
 
   template <class Provider>
-  static bool IsSampled(const Slot& slot, const Provider& provider) {
-    return slot.is_attached && provider.IsAtInstants(std::get<kIndex>(slot.states));
+  static bool IsSampled(const Thread& thread, const Provider& provider) {
+    return thread.is_attached && provider.IsAtInstants(std::get<kIndex>(thread.states));
   }
 
   // Lists the thread if it runs, or may have been displaced. False if it is not sampled at instants
   // any more.
   template <class Provider>
-  bool LookAt(Slot& slot, Provider& provider) {
-    const std::lock_guard lock(registry_.ControlMutex(slot));
-    if (!IsSampled(slot, provider)) return false;
-    auto& probe = probes_.Of(slot);
-    const ThreadLook look = probe.Look();
-    if (look == ThreadLook::kRuns) running_.push_back(&slot);
-    if (look == ThreadLook::kHasRun) displaced_.push_back(&slot);
-    idle_.Note(slot.index(), slot.attach_cpu_ns, probe.seen_cpu_ns());
+  bool LookAt(Thread& thread, Provider& provider) {
+    const std::lock_guard lock(registry_.ControlMutex(thread));
+    if (!IsSampled(thread, provider)) return false;
+    auto& probe = probes_.Of(thread);
+    const ThreadPoll look = probe.Poll();
+    if (look == ThreadPoll::kRuns) running_.push_back(&thread);
+    if (look == ThreadPoll::kHasRun) displaced_.push_back(&thread);
+    idle_.Note(thread.index(), thread.attach_cpu_ns, probe.seen_cpu_ns());
     return true;
   }
 
   // Requests a stack of the thread, if is_wanted(probe).
   template <class Provider, class IsWanted>
-  void Interrupt(Slot& slot, Provider& provider, const IsWanted& is_wanted) {
-    const std::lock_guard lock(registry_.ControlMutex(slot));
-    if (!IsSampled(slot, provider) || !is_wanted(probes_.Of(slot))) return;
-    SlotThread<Traits>(slot, kIndex, accounts_.signal(), &probes_.Of(slot))
+  void Interrupt(Thread& thread, Provider& provider, const IsWanted& is_wanted) {
+    const std::lock_guard lock(registry_.ControlMutex(thread));
+    if (!IsSampled(thread, provider) || !is_wanted(probes_.Of(thread))) return;
+    ProviderView<Traits>(thread, kIndex, accounts_.signal(), &probes_.Of(thread))
         .Request(mean_gap_ns_, /*was_running=*/true);
   }
 
@@ -210,10 +212,10 @@ class InstantRounds {
     review_period_ns_ = std::min(2 * review_period_ns_, kReviewPeriodNs);
     const ThreadReview review{.now_ns = now_ns, .affordable_rate_hz = budget_.affordable_rate_hz()};
     bool has_changed = false;
-    VisitBusy(threads_, reviewed_idle_, accounts_.period_ns(kIndex), [&](Listed& thread) {
-      const bool was_at_instants = thread.is_at_instants;
-      ReviewThread(thread, provider, review);
-      has_changed |= thread.is_at_instants != was_at_instants;
+    VisitBusy(listed_, reviewed_idle_, accounts_.period_ns(kIndex), [&](Listed& listed) {
+      const bool was_at_instants = listed.is_at_instants;
+      ReviewThread(listed, provider, review);
+      has_changed |= listed.is_at_instants != was_at_instants;
     });
     if (has_changed) ListThoseAtInstants();
   }
@@ -225,35 +227,36 @@ class InstantRounds {
     next_mask_check_ns_ = now_ns + kMaskPeriodNs;
     const ThreadReview review{.now_ns = now_ns, .affordable_rate_hz = budget_.affordable_rate_hz()};
     bool has_changed = false;
-    for (Listed& thread : threads_) {
-      if (thread.is_at_instants || reviewed_idle_.IsIdle(thread.index) ||
-          !BlocksSignal(*thread.slot))
+    for (Listed& listed : listed_) {
+      if (listed.is_at_instants || reviewed_idle_.IsIdle(listed.index) ||
+          !BlocksSignal(*listed.thread))
         continue;
-      ReviewThread(thread, provider, review);
-      has_changed |= thread.is_at_instants;
+      ReviewThread(listed, provider, review);
+      has_changed |= listed.is_at_instants;
     }
     if (has_changed) ListThoseAtInstants();
   }
-  bool BlocksSignal(Slot& slot) {
-    const std::lock_guard lock(registry_.ControlMutex(slot));
-    return slot.is_attached &&
-           SlotThread<Traits>(slot, kIndex, accounts_.signal(), &probes_.Of(slot)).BlocksSignal();
+  bool BlocksSignal(Thread& thread) {
+    const std::lock_guard lock(registry_.ControlMutex(thread));
+    return thread.is_attached &&
+           ProviderView<Traits>(thread, kIndex, accounts_.signal(), &probes_.Of(thread))
+               .BlocksSignal();
   }
 
   template <class Provider>
   void ReviewThread(Listed& listed, Provider& provider, const ThreadReview& review) {
-    Slot& slot = *listed.slot;
-    const std::lock_guard lock(registry_.ControlMutex(slot));
+    Thread& thread = *listed.thread;
+    const std::lock_guard lock(registry_.ControlMutex(thread));
     listed.is_at_instants = false;
-    if (!slot.is_attached) return;
-    SlotThread<Traits> thread(slot, kIndex, accounts_.signal(), &probes_.Of(slot));
-    provider.Review(thread, std::get<kIndex>(slot.states), random_, review);
-    listed.is_at_instants = provider.IsAtInstants(std::get<kIndex>(slot.states));
-    reviewed_idle_.Note(listed.index, slot.attach_cpu_ns, thread.read_cpu_ns());
+    if (!thread.is_attached) return;
+    ProviderView<Traits> view(thread, kIndex, accounts_.signal(), &probes_.Of(thread));
+    provider.Review(view, std::get<kIndex>(thread.states), random_, review);
+    listed.is_at_instants = provider.IsAtInstants(std::get<kIndex>(thread.states));
+    reviewed_idle_.Note(listed.index, thread.attach_cpu_ns, view.read_cpu_ns());
     if (listed.is_at_instants) {
       reviewed_idle_.KeepBusy(listed.index);  // the provider may want to change that soon
     } else {
-      probes_.Forget(slot);
+      probes_.Forget(thread);
     }
   }
 
@@ -272,7 +275,7 @@ class InstantRounds {
 
   ThreadRegistry<Traits>& registry_;
   CollectorCounters& counters_;
-  SlotAccounts<Traits>& accounts_;
+  ThreadAccounts<Traits>& accounts_;
   ThreadProbes<Traits>& probes_;
   typename Traits::Clock& clock_;
   RandomSource random_{static_cast<std::uint64_t>(clock_.MonotonicNs())};
@@ -283,11 +286,11 @@ class InstantRounds {
   std::int64_t next_mask_check_ns_ = 0;
   std::int64_t review_period_ns_ = kFirstReviewPeriodNs;
   std::uint64_t attachments_ = 0;  // that `threads_` knows of
-  std::vector<Listed> threads_;
+  std::vector<Listed> listed_;
   std::vector<Listed> at_instants_;  // those of them that are sampled at instants
-  std::vector<Slot*> slots_;         // scratch
-  std::vector<Slot*> running_;       // scratch
-  std::vector<Slot*> displaced_;     // scratch: those that may have been
+  std::vector<Thread*> threads_;     // scratch
+  std::vector<Thread*> running_;     // scratch
+  std::vector<Thread*> displaced_;   // scratch: those that may have been
   IdleThreads<Platform> idle_;
   IdleThreads<Platform> reviewed_idle_;
 };

@@ -78,7 +78,7 @@ class PollRounds {
   void Note(std::size_t index, std::int64_t attach_cpu_ns, std::int64_t cpu_ns) {
     idle_.Note(index, attach_cpu_ns, cpu_ns);
   }
-  // Forgets the thread of the slot with that index.
+  // Forgets the thread of the thread with that index.
   void Forget(std::size_t index) { idle_.Forget(index); }
 
  private:

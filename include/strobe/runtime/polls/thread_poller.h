@@ -18,13 +18,13 @@
 #include "strobe/platform/platform.h"
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/code/loaded_code.h"
+#include "strobe/runtime/drain/channel_drain.h"
 #include "strobe/runtime/drain/collector_counters.h"
-#include "strobe/runtime/drain/slot_accounts.h"
-#include "strobe/runtime/drain/slot_drain.h"
+#include "strobe/runtime/drain/thread_accounts.h"
 #include "strobe/runtime/polls/instant_rounds.h"
 #include "strobe/runtime/polls/poll_rounds.h"
 #include "strobe/runtime/polls/polled_stacks.h"
-#include "strobe/runtime/threads/slot_thread.h"
+#include "strobe/runtime/threads/provider_view.h"
 #include "strobe/runtime/threads/thread_probes.h"
 #include "strobe/runtime/threads/thread_registry.h"
 
@@ -35,13 +35,13 @@ namespace strobe::internal {
 template <class Traits>
 class ThreadPoller {
  public:
-  using Slot = RegisteredThread<Traits>;
+  using Thread = RegisteredThread<Traits>;
   using Platform = typename Traits::Platform;
 
   // All arguments but the options must outlive this object.
   ThreadPoller(const SamplingOptions& options, ThreadRegistry<Traits>& registry,
                LoadedCode<Traits>& code, CollectorCounters& counters,
-               SlotAccounts<Traits>& accounts, SlotDrain<Traits>& drain)
+               ThreadAccounts<Traits>& accounts, ChannelDrain<Traits>& drain)
       : registry_(registry),
         code_(code),
         counters_(counters),
@@ -91,11 +91,11 @@ class ThreadPoller {
     });
   }
 
-  // Forgets what is known of a slot whose registration has ended, or that is attached anew.
-  void Forget(const Slot& slot) {
-    probes_.Forget(slot);
-    stacks_.Forget(slot);
-    std::apply([&](auto&... rounds) { (ForgetIn(rounds, slot), ...); }, rounds_);
+  // Forgets what is known of a thread whose registration has ended, or that is attached anew.
+  void Forget(const Thread& thread) {
+    probes_.Forget(thread);
+    stacks_.Forget(thread);
+    std::apply([&](auto&... rounds) { (ForgetIn(rounds, thread), ...); }, rounds_);
   }
 
  private:
@@ -133,23 +133,23 @@ class ThreadPoller {
   }
 
   template <class Rounds>
-  static void ForgetIn(Rounds& rounds, const Slot& slot) {
-    if constexpr (requires { rounds.Forget(slot); }) {
-      rounds.Forget(slot);
-    } else if constexpr (requires { rounds.Forget(slot.index()); }) {
-      rounds.Forget(slot.index());
+  static void ForgetIn(Rounds& rounds, const Thread& thread) {
+    if constexpr (requires { rounds.Forget(thread); }) {
+      rounds.Forget(thread);
+    } else if constexpr (requires { rounds.Forget(thread.index()); }) {
+      rounds.Forget(thread.index());
     }
   }
 
   template <class Provider, class Index>
   void SetPeriod(Provider& provider, Index index, std::int64_t period_ns) {
-    registry_.CopyLive(slots_);  // this may throw, so it comes first
+    registry_.CopyLive(threads_);  // this may throw, so it comes first
     provider.SetPeriod(period_ns);
-    for (Slot* slot : slots_) {
-      const std::lock_guard lock(registry_.ControlMutex(*slot));
-      if (!slot->is_attached) continue;
-      SlotThread<Traits> thread(*slot, index, accounts_.signal());
-      provider.Retime(thread, std::get<index>(slot->states), random_);
+    for (Thread* thread : threads_) {
+      const std::lock_guard lock(registry_.ControlMutex(*thread));
+      if (!thread->is_attached) continue;
+      ProviderView<Traits> view(*thread, index, accounts_.signal());
+      provider.Retime(view, std::get<index>(thread->states), random_);
     }
     auto& rounds = std::get<index>(rounds_);
     if constexpr (InstantProvider<Provider>) {
@@ -163,42 +163,42 @@ class ThreadPoller {
   void PollAll(Provider& provider, Index index, const typename Platform::Instant& since_wake) {
     // Walks from outside go by the modules as they are now.
     if constexpr (ObservesWaits<Platform>) code_.RefreshIfChanged(drain_.intake());
-    const auto list = [&](std::vector<Slot*>& slots) { registry_.CopyLive(slots); };
-    std::get<index>(rounds_).RunAll(slots_, list, [&](Slot& slot, std::int64_t known_cpu_ns) {
-      PollThread(slot, provider, index, known_cpu_ns, since_wake);
+    const auto list = [&](std::vector<Thread*>& threads) { registry_.CopyLive(threads); };
+    std::get<index>(rounds_).RunAll(threads_, list, [&](Thread& thread, std::int64_t known_cpu_ns) {
+      PollThread(thread, provider, index, known_cpu_ns, since_wake);
     });
     if (stacks_.TakeBuilt() || drain_.has_deferred()) code_.Publish();
   }
 
   template <class Provider, class Index>
-  void PollThread(Slot& slot, Provider& provider, Index index, std::int64_t known_cpu_ns,
+  void PollThread(Thread& thread, Provider& provider, Index index, std::int64_t known_cpu_ns,
                   const typename Platform::Instant& since_wake) {
-    std::unique_lock lock(registry_.ControlMutex(slot));
-    if (!slot.is_attached) return;
-    SlotThread<Traits> thread(slot, index, accounts_.signal(), &probes_.Of(slot));
+    std::unique_lock lock(registry_.ControlMutex(thread));
+    if (!thread.is_attached) return;
+    ProviderView<Traits> view(thread, index, accounts_.signal(), &probes_.Of(thread));
     const std::int64_t weight =
-        provider.Poll(thread, std::get<index>(slot.states), clock_.MonotonicNs());
+        provider.Poll(view, std::get<index>(thread.states), clock_.MonotonicNs());
     // The time of a thread that blocks the signal is not divided: its waits alone say little.
-    if (weight == 0 || slot.blocks_signal.load(std::memory_order_relaxed)) return;
-    const std::int64_t cpu_ns = stacks_.Add({.slot = slot,
+    if (weight == 0 || thread.blocks_signal.load(std::memory_order_relaxed)) return;
+    const std::int64_t cpu_ns = stacks_.Add({.thread = thread,
                                              .lock = lock,
-                                             .thread = thread,
+                                             .view = view,
                                              .provider = index,
                                              .weight = weight,
                                              .since_wake = since_wake},
                                             known_cpu_ns);
     if (cpu_ns != known_cpu_ns)
-      std::get<index>(rounds_).Note(slot.index(), slot.attach_cpu_ns, cpu_ns);
+      std::get<index>(rounds_).Note(thread.index(), thread.attach_cpu_ns, cpu_ns);
   }
 
   ThreadRegistry<Traits>& registry_;
   LoadedCode<Traits>& code_;
   CollectorCounters& counters_;
-  SlotAccounts<Traits>& accounts_;
-  SlotDrain<Traits>& drain_;
+  ThreadAccounts<Traits>& accounts_;
+  ChannelDrain<Traits>& drain_;
   typename Traits::Clock clock_;
   RandomSource random_{static_cast<std::uint64_t>(clock_.MonotonicNs())};
-  std::vector<Slot*> slots_;                                  // scratch
+  std::vector<Thread*> threads_;                              // scratch
   std::array<AskedPeriod, kMaxRecordings> asked_;             // by the recordings' places
   std::array<std::int64_t, Providers::kCount> periods_ns_{};  // now
   ThreadProbes<Traits> probes_;

@@ -25,7 +25,7 @@ namespace strobe::internal {
 template <class Traits, class Session>
 class DeliveryCheck {
  public:
-  using Slot = typename Session::Slot;
+  using Thread = typename Session::Thread;
   using Platform = typename Traits::Platform;
   // The most threads in one check. The next check continues with the others.
   static constexpr std::size_t kMaxThreads = 64;
@@ -70,13 +70,13 @@ class DeliveryCheck {
   // True if a thread that does not block the signal is due samples and has got none.
   bool CheckThreads() {
     bool is_failing = false;
-    registry_.CopyLive(slots_);
-    const std::size_t count = std::min(slots_.size(), kMaxThreads);
+    registry_.CopyLive(threads_);
+    const std::size_t count = std::min(threads_.size(), kMaxThreads);
     for (std::size_t i = 0; i < count; ++i) {
-      Slot& slot = *slots_[(first_ + i) % slots_.size()];
+      Thread& thread = *threads_[(first_ + i) % threads_.size()];
       bool has_changed = false;
-      is_failing |= IsFailing(slot, has_changed);
-      if (has_changed) session_.Reattach(slot);
+      is_failing |= IsFailing(thread, has_changed);
+      if (has_changed) session_.Reattach(thread);
     }
     first_ += count;
     return is_failing;
@@ -85,8 +85,8 @@ class DeliveryCheck {
   // Switches to another signal.
   void MoveTo(int signal) {
     session_.set_signal(signal);
-    registry_.CopyLive(slots_);
-    for (Slot* slot : slots_) session_.Reattach(*slot);
+    registry_.CopyLive(threads_);
+    for (Thread* thread : threads_) session_.Reattach(*thread);
     seen_.clear();
     signal_.number.store(signal, std::memory_order_relaxed);
     signal_.is_failing.store(false, std::memory_order_relaxed);
@@ -99,7 +99,7 @@ class DeliveryCheck {
     Platform::WriteLine("strobe: " + BlockingThreads(stats.threads_blocking, session_.signal()));
   }
 
-  // What the last check saw of a slot's thread.
+  // What the last check saw of a thread.
   struct Seen {
     std::uint16_t use = 0;
     std::uint32_t captures = 0;
@@ -108,23 +108,23 @@ class DeliveryCheck {
     int changed_checks = 0;
   };
 
-  bool IsFailing(Slot& slot, bool& has_changed) {
-    const std::lock_guard lock(registry_.ControlMutex(slot));
-    if (!slot.is_attached) return false;
-    if (slot.index() >= seen_.size()) seen_.resize(slot.index() + 1);
-    Seen& seen = seen_[slot.index()];
-    if (seen.use != slot.channel->token.use) seen = {.use = slot.channel->token.use};
-    const bool was_blocked = slot.blocks_signal.load(std::memory_order_relaxed);
+  bool IsFailing(Thread& thread, bool& has_changed) {
+    const std::lock_guard lock(registry_.ControlMutex(thread));
+    if (!thread.is_attached) return false;
+    if (thread.index() >= seen_.size()) seen_.resize(thread.index() + 1);
+    Seen& seen = seen_[thread.index()];
+    if (seen.use != thread.channel->token.use) seen = {.use = thread.channel->token.use};
+    const bool was_blocked = thread.blocks_signal.load(std::memory_order_relaxed);
     has_blocking_ |= was_blocked;
-    if (!was_blocked && !IsDue(slot, seen)) {
+    if (!was_blocked && !IsDue(thread, seen)) {
       seen.changed_checks = 0;
       return false;
     }
-    const std::uint64_t blocked_signals = BlockedSignals(slot);
+    const std::uint64_t blocked_signals = BlockedSignals(thread);
     const bool is_blocked = HasSignal(blocked_signals, session_.signal());
     seen.changed_checks = is_blocked != was_blocked ? seen.changed_checks + 1 : 0;
     if (seen.changed_checks == kChecks) {
-      slot.blocked_signals = blocked_signals;
+      thread.blocked_signals = blocked_signals;
       has_changed = true;
     }
     return !is_blocked && !was_blocked;
@@ -132,25 +132,27 @@ class DeliveryCheck {
 
   // True if samples should have come since the last check. Reads the thread's clock only if none
   // came.
-  bool IsDue(Slot& slot, Seen& seen) {
-    const std::uint32_t captures = slot.channel->counters.captures.load(std::memory_order_relaxed);
+  bool IsDue(Thread& thread, Seen& seen) {
+    const std::uint32_t captures =
+        thread.channel->counters.captures.load(std::memory_order_relaxed);
     const bool was_requested = seen.is_requested;
-    seen.is_requested = Slot::IsAwaited(slot);
+    seen.is_requested = Thread::IsAwaited(thread);
     if (captures != seen.captures) {
       seen.captures = captures;
       seen.cpu_ns = -1;
       return false;
     }
     if (was_requested && seen.is_requested) return true;
-    const std::int64_t cpu_ns = Platform::ThreadCpuTimeNs(slot.thread_id());
+    const std::int64_t cpu_ns = Platform::ThreadCpuTimeNs(thread.thread_id());
     if (seen.cpu_ns < 0) seen.cpu_ns = cpu_ns;
-    return slot.timer_kind.load(std::memory_order_relaxed) != TimerKind::kNone &&
+    return thread.timer_kind.load(std::memory_order_relaxed) != TimerKind::kNone &&
            session_.period_ns() > 0 &&
            cpu_ns - seen.cpu_ns >= std::max(kDueNs, kDuePeriods * session_.period_ns());
   }
 
-  static std::uint64_t BlockedSignals(const Slot& slot) {
-    if constexpr (KnowsBlockedSignals<Platform>) return Platform::BlockedSignals(slot.thread_id());
+  static std::uint64_t BlockedSignals(const Thread& thread) {
+    if constexpr (KnowsBlockedSignals<Platform>)
+      return Platform::BlockedSignals(thread.thread_id());
     return 0;
   }
 
@@ -158,9 +160,9 @@ class DeliveryCheck {
   ThreadRegistry<Traits>& registry_;
   CollectorCounters& counters_;
   SignalInUse& signal_;
-  std::vector<Slot*> slots_;  // scratch
+  std::vector<Thread*> threads_;  // scratch
   std::size_t first_ = 0;
-  std::vector<Seen> seen_;     // by the slot's index
+  std::vector<Seen> seen_;     // by the thread's index
   bool has_blocking_ = false;  // some thread has blocked the signal
 };
 

@@ -18,7 +18,7 @@ namespace strobe::internal {
 // many.
 inline constexpr std::size_t kMaxAbandonedExporters = 4;
 
-// Adds the counters of `more` that an ExportWorker keeps.
+// Adds the counters of `more` that an OutputThreads keeps.
 void AddExports(Stats& stats, const Stats& more);
 template <class Worker>
 void AddExportsOf(const Worker& worker, Stats& stats) {

@@ -23,7 +23,7 @@
 #include "strobe/runtime/drain/recording_columns.h"
 #include "strobe/runtime/session/collector.h"
 #include "strobe/runtime/session/delivery_check.h"
-#include "strobe/runtime/session/export_worker.h"
+#include "strobe/runtime/session/output_threads.h"
 #include "strobe/runtime/session/profile_maker.h"
 #include "strobe/runtime/session/recording_calls.h"
 #include "strobe/runtime/session/session.h"
@@ -42,7 +42,7 @@ template <class Traits>
 class RunningSession {
  public:
   using Deadline = Monitor::Deadline;
-  using Worker = ExportWorker<Traits>;
+  using Worker = OutputThreads<Traits>;
 
   // All arguments except `options` and `parts` must outlive this object.
   RunningSession(const ProfilerOptions& options, const Parts<Traits>& parts,
@@ -63,7 +63,7 @@ class RunningSession {
 
   // Begins to sample a thread that has registered. Its account begins at `since`, or now.
   void Attach(RegisteredThread<Traits>& thread,
-              const typename SlotAccounts<Traits>::Clocks& since = {}) {
+              const typename ThreadAccounts<Traits>::Clocks& since = {}) {
     session_.Attach(thread, since);
     collector_.ExpectMore();
   }

@@ -19,11 +19,11 @@
 #include "strobe/platform/platform.h"
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/code/loaded_code.h"
+#include "strobe/runtime/drain/channel_drain.h"
 #include "strobe/runtime/drain/collector_counters.h"
 #include "strobe/runtime/drain/level_rows.h"
 #include "strobe/runtime/drain/recording_columns.h"
-#include "strobe/runtime/drain/slot_accounts.h"
-#include "strobe/runtime/drain/slot_drain.h"
+#include "strobe/runtime/drain/thread_accounts.h"
 #include "strobe/runtime/polls/thread_poller.h"
 #include "strobe/runtime/session/unregistered_check.h"
 #include "strobe/runtime/threads/thread_registry.h"
@@ -31,8 +31,8 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// How long a thread must have been idle, or a slot free, before its memory is given back. That may
-// take up to twice this time and a period.
+// How long a thread must have been idle, or a thread free, before its memory is given back. That
+// may take up to twice this time and a period.
 inline constexpr std::int64_t kLongIdleNs = 10'000'000'000;
 
 // This many ended threads with unsettled accounts count as a full ring.
@@ -43,10 +43,10 @@ inline constexpr double kManyEndedThreads = 256;
 template <class Traits>
 class Session {
  public:
-  using Slot = RegisteredThread<Traits>;
+  using Thread = RegisteredThread<Traits>;
   using Providers = typename Traits::Providers;
   static constexpr std::size_t kCount = Providers::kCount;
-  using Row = typename SlotAccounts<Traits>::Row;
+  using Row = typename ThreadAccounts<Traits>::Row;
 
   Session(const ProfilerOptions& options, ThreadRegistry<Traits>& registry,
           LoadedCode<Traits>& code, CollectorCounters& counters, int signal,
@@ -75,23 +75,23 @@ class Session {
   // The columns of the providers that are enabled.
   [[nodiscard]] const RecordingColumns& columns() const { return columns_; }
 
-  // Begins to sample a live slot. Does nothing if the slot is attached already. A capture of an
-  // earlier session may still write into the slot: then the first drain after its end attaches the
-  // thread. The account begins at `since`, or now.
-  void Attach(Slot& slot, const typename SlotAccounts<Traits>::Clocks& since = {}) {
-    accounts_.Attach(slot, since);
+  // Begins to sample a live thread. Does nothing if the thread is attached already. A capture of an
+  // earlier session may still write into the thread: then the first drain after its end attaches
+  // the thread. The account begins at `since`, or now.
+  void Attach(Thread& thread, const typename ThreadAccounts<Traits>::Clocks& since = {}) {
+    accounts_.Attach(thread, since);
   }
 
-  // Ends the sampling of a slot; credits each provider's residual.
-  void Detach(Slot& slot) { static_cast<void>(accounts_.Detach(slot)); }
+  // Ends the sampling of a thread; credits each provider's residual.
+  void Detach(Thread& thread) { static_cast<void>(accounts_.Detach(thread)); }
 
   // Settles the thread's account and attaches the thread anew, after a change of the thread or of
   // the signal. The new account begins where the old one ended. Collector's thread only.
-  void Reattach(Slot& slot) {
-    const auto ended = accounts_.Detach(slot);
+  void Reattach(Thread& thread) {
+    const auto ended = accounts_.Detach(thread);
     if (!ended) return;
-    FinishOrDrop(slot);
-    accounts_.Attach(slot, *ended);
+    FinishOrDrop(thread);
+    accounts_.Attach(thread, *ended);
   }
   [[nodiscard]] int signal() const { return accounts_.signal(); }
   void set_signal(int signal) { accounts_.set_signal(signal); }
@@ -105,16 +105,16 @@ class Session {
     code_.RefreshIfChanged(drain_.intake());
     if (accounts_.TakePostponed()) Begin();
     double fill = 0;
-    registry_.VisitMarked([&](Slot& slot) {
-      fill = std::max(fill, static_cast<double>(registry_.UsedBytes(slot)) /
+    registry_.VisitMarked([&](Thread& thread) {
+      fill = std::max(fill, static_cast<double>(registry_.UsedBytes(thread)) /
                                 static_cast<double>(registry_.arena()->ring_bytes()));
-      if (!counters_.HasMemoryFor([&] { drain_.Drain(slot); }))
-        registry_.arena()->MarkAgain(slot.index());
+      if (!counters_.HasMemoryFor([&] { drain_.Drain(thread); }))
+        registry_.arena()->MarkAgain(thread.index());
     });
     if (drain_.TakeDeferred()) fill = 1;
-    const std::vector<Slot*> retired = registry_.CopyRetired();
+    const std::vector<Thread*> retired = registry_.CopyRetired();
     fill = std::max(fill, static_cast<double>(retired.size()) / kManyEndedThreads);
-    for (Slot* slot : retired) Finish(*slot);
+    for (Thread* thread : retired) Finish(*thread);
     if (!retired.empty()) registry_.ReclaimRetired(retired.size());
     code_.Publish();
     counters_.drains.fetch_add(1, std::memory_order_relaxed);
@@ -131,19 +131,19 @@ class Session {
   // Attaches all registered threads. Call it after the registry's BeginCollecting. Threads that
   // register later attach themselves.
   void Begin() {
-    registry_.VisitAll([this](Slot& slot) { Attach(slot); });
+    registry_.VisitAll([this](Thread& thread) { Attach(thread); });
   }
 
   // Detaches every thread. From now on Attach does nothing. The collector may still be at work.
   void End() {
     accounts_.End();
-    registry_.VisitAll([this](Slot& slot) { Detach(slot); });
+    registry_.VisitAll([this](Thread& thread) { Detach(thread); });
   }
 
   // Settles all accounts. Call it after End, and after the collector has ended.
   void FinishAll() {
     static_cast<void>(counters_.HasMemoryFor([this] { Drain(); }));
-    registry_.EndCollecting([this](Slot& slot) { FinishOrDrop(slot); });
+    registry_.EndCollecting([this](Thread& thread) { FinishOrDrop(thread); });
     registry_.DiscardAll();
   }
 
@@ -152,9 +152,9 @@ class Session {
   RecordedPeriod TakePeriod() {
     const Recording::Time now = Now();
     SettleThreads();
-    counters_.SetUnregistered(unregistered_.EndPeriod(IdsOf(slots_)));
+    counters_.SetUnregistered(unregistered_.EndPeriod(IdsOf(threads_)));
     NoteSlowSpans(recorder().continuous());
-    SeeToMemory(now.monotonic_ns);
+    ReclaimIdleMemory(now.monotonic_ns);
     AddLevels(recorder().continuous(), levels_);
     RecordedPeriod period = recorder().continuous().Take(ProcessLabels(), now);
     CountOverflows();
@@ -221,15 +221,15 @@ class Session {
   void NoteSlowSpans(const Recording& recording) {
     if (!recording.has_spans()) return;
     const std::int64_t now_ns = SystemClock().MonotonicNs();  // that of SlowSpan
-    registry_.VisitAll([now_ns](Slot& slot) {
-      if (const SpanNumber span = slot.context->SlowSpan(now_ns)) ProcessSlowSpans().Add(span);
+    registry_.VisitAll([now_ns](Thread& thread) {
+      if (const SpanNumber span = thread.context->SlowSpan(now_ns)) ProcessSlowSpans().Add(span);
     });
   }
 
   // Adds what the providers' levels are now.
   void AddLevels(Recording& recording, LevelRows<Providers>& levels) {
     if constexpr (LevelRows<Providers>::kHasLevels) {
-      if (levels_key_ == Slot::kNoKey) levels_key_ = drain_.intake().AddThread(0, "[live]");
+      if (levels_key_ == Thread::kNoKey) levels_key_ = drain_.intake().AddThread(0, "[live]");
       levels.Add(accounts_.providers(), recording, levels_key_,
                  registry_.arena()->code().generation.load(std::memory_order_relaxed));
     }
@@ -238,31 +238,31 @@ class Session {
   // Settles the accounts of all threads, so that what has been drained adds up to their clocks. A
   // thread whose registration has ended since the last drain is finished: its clock is known then.
   void SettleThreads() {
-    registry_.CopyAll(slots_);
-    for (Slot* slot : slots_) {
-      if (!SettleAttached(*slot)) Finish(*slot);
+    registry_.CopyAll(threads_);
+    for (Thread* thread : threads_) {
+      if (!SettleAttached(*thread)) Finish(*thread);
     }
   }
-  static std::vector<std::uint64_t> IdsOf(const std::vector<Slot*>& slots) {
+  static std::vector<std::uint64_t> IdsOf(const std::vector<Thread*>& threads) {
     std::vector<std::uint64_t> ids;
-    ids.reserve(slots.size());
-    for (const Slot* slot : slots) ids.push_back(slot->thread_id());
+    ids.reserve(threads.size());
+    for (const Thread* thread : threads) ids.push_back(thread->thread_id());
     return ids;
   }
-  // Returns false if the slot is not attached.
-  bool SettleAttached(Slot& slot) {
-    const std::lock_guard lock(registry_.ControlMutex(slot));
-    if (slot.is_attached) drain_.Settle(slot);
-    return slot.is_attached;
+  // Returns false if the thread is not attached.
+  bool SettleAttached(Thread& thread) {
+    const std::lock_guard lock(registry_.ControlMutex(thread));
+    if (thread.is_attached) drain_.Settle(thread);
+    return thread.is_attached;
   }
 
   // Gives back the memory of threads that are long idle, or gone.
-  void SeeToMemory(std::int64_t now_ns) {
+  void ReclaimIdleMemory(std::int64_t now_ns) {
     if (now_ns - memory_seen_to_ns_ < kLongIdleNs) return;
-    registry_.CopyAll(slots_);
-    for (Slot* slot : slots_) {
-      const std::lock_guard lock(registry_.ControlMutex(*slot));
-      DiscardIfIdle(*slot);
+    registry_.CopyAll(threads_);
+    for (Thread* thread : threads_) {
+      const std::lock_guard lock(registry_.ControlMutex(*thread));
+      DiscardIfIdle(*thread);
     }
     registry_.DiscardIdle();
     memory_seen_to_ns_ = now_ns;
@@ -270,26 +270,26 @@ class Session {
 
   // Gives back an idle thread's memory. A signal that comes meanwhile is a late one: its weight
   // goes into the residual.
-  void DiscardIfIdle(Slot& slot) {
-    if (!slot.is_attached || !SlotArena<Traits>::IsLongIdle(*slot.channel)) return;
-    slot.channel->is_active.store(false, std::memory_order_seq_cst);
-    const bool is_idle = !slot.channel->is_capturing.load(std::memory_order_seq_cst) &&
-                         slot.channel->counters.captures.load(std::memory_order_relaxed) ==
-                             slot.channel->counters.seen_captures &&
-                         slot.channel->ring.used_bytes() == 0;
-    if (is_idle) registry_.arena()->Discard(slot.index());
-    slot.channel->is_active.store(true, std::memory_order_seq_cst);
+  void DiscardIfIdle(Thread& thread) {
+    if (!thread.is_attached || !ChannelArena<Traits>::IsLongIdle(*thread.channel)) return;
+    thread.channel->is_active.store(false, std::memory_order_seq_cst);
+    const bool is_idle = !thread.channel->is_capturing.load(std::memory_order_seq_cst) &&
+                         thread.channel->counters.captures.load(std::memory_order_relaxed) ==
+                             thread.channel->counters.seen_captures &&
+                         thread.channel->ring.used_bytes() == 0;
+    if (is_idle) registry_.arena()->Discard(thread.index());
+    thread.channel->is_active.store(true, std::memory_order_seq_cst);
   }
 
-  void Finish(Slot& slot) {
-    if (!slot.needs_finish) return;
-    poller_.Forget(slot);
-    drain_.Finish(slot);
+  void Finish(Thread& thread) {
+    if (!thread.needs_finish) return;
+    poller_.Forget(thread);
+    drain_.Finish(thread);
   }
 
   // Like Finish, if there is no later call: what finds no memory is dropped, and counted.
-  void FinishOrDrop(Slot& slot) {
-    if (!counters_.HasMemoryFor([&] { Finish(slot); })) drain_.Drop(slot);
+  void FinishOrDrop(Thread& thread) {
+    if (!counters_.HasMemoryFor([&] { Finish(thread); })) drain_.Drop(thread);
   }
 
   ThreadRegistry<Traits>& registry_;
@@ -297,15 +297,15 @@ class Session {
   CollectorCounters& counters_;
   const Overflows earlier_overflows_;
   typename Traits::Clock clock_;
-  SlotAccounts<Traits> accounts_;
-  SlotDrain<Traits> drain_;
+  ThreadAccounts<Traits> accounts_;
+  ChannelDrain<Traits> drain_;
   ThreadPoller<Traits> poller_;
   const RecordingColumns columns_;
   const bool zone_frames_;
   UnregisteredCheck<typename Traits::Platform> unregistered_{counters_};
-  std::vector<Slot*> slots_;                 // scratch
-  LevelRows<Providers> levels_;              // of the continuous recording
-  std::uint32_t levels_key_ = Slot::kNoKey;  // the intake's thread that has the levels
+  std::vector<Thread*> threads_;               // scratch
+  LevelRows<Providers> levels_;                // of the continuous recording
+  std::uint32_t levels_key_ = Thread::kNoKey;  // the intake's thread that has the levels
   std::int64_t memory_seen_to_ns_ = 0;
 };
 

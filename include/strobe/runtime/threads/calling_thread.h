@@ -23,8 +23,8 @@ namespace strobe::internal {
 // True if the calling thread has a registration with this registry, which must be open.
 template <class Traits>
 bool IsCallingThreadRegistered(const ThreadRegistry<Traits>& registry) {
-  SlotArena<Traits>& arena = *registry.arena();
-  for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
+  ChannelArena<Traits>& arena = *registry.arena();
+  for (const RegistrationLink* link = RegistrationLinks(); link != nullptr; link = link->next) {
     // The arena's number is not enough: the link may belong to a registration that a fork has left
     // to the parent.
     if (link->token->arena != arena.number()) continue;
@@ -48,52 +48,52 @@ struct ThreadNeeds {
 
 // Of the calling thread. The kernel's frame of a signal takes up to 11 KiB, and the handler about
 // as much: on a small stack there may be no room for them.
-template <class Platform, class Slot>
-void HoldSignalStack(Slot& slot, const StackBounds& stack, std::int64_t least_bytes) {
+template <class Platform, class Thread>
+void HoldSignalStack(Thread& thread, const StackBounds& stack, std::int64_t least_bytes) {
   if constexpr (requires { Platform::HoldSignalStack(); }) {
-    slot.holds_signal_stack = !stack.empty() && !stack.grows &&
-                              stack.high - stack.low < static_cast<Address>(least_bytes) &&
-                              Platform::HoldSignalStack();
+    thread.holds_signal_stack = !stack.empty() && !stack.grows &&
+                                stack.high - stack.low < static_cast<Address>(least_bytes) &&
+                                Platform::HoldSignalStack();
   }
 }
-template <class Platform, class Slot>
-void ReleaseSignalStack(Slot& slot) {
+template <class Platform, class Thread>
+void ReleaseSignalStack(Thread& thread) {
   if constexpr (requires { Platform::ReleaseSignalStack(); }) {
-    if (slot.holds_signal_stack) Platform::ReleaseSignalStack();
-    slot.holds_signal_stack = false;
+    if (thread.holds_signal_stack) Platform::ReleaseSignalStack();
+    thread.holds_signal_stack = false;
   }
 }
 
-// Returns a live slot, to which signals for the calling thread find their way from now on. Sees to
-// what the thread needs for that. AlreadyExists if the thread is registered; ResourceExhausted at a
-// limit. std::bad_alloc leaves all as it was.
+// Returns a live thread, to which signals for the calling thread find their way from now on. Sees
+// to what the thread needs for that. AlreadyExists if the thread is registered; ResourceExhausted
+// at a limit. std::bad_alloc leaves all as it was.
 template <class Traits>
 absl::StatusOr<RegisteredThread<Traits>*> RegisterCallingThread(ThreadRegistry<Traits>& registry,
                                                                 std::string_view name,
                                                                 const SignalInUse& signal,
                                                                 const ThreadNeeds& needs) {
   using Platform = typename Traits::Platform;
-  using Slot = RegisteredThread<Traits>;
+  using Thread = RegisteredThread<Traits>;
   if (absl::Status status = registry.Open(); !status.ok()) return status;
   if (IsCallingThreadRegistered(registry))
     return absl::AlreadyExistsError("this thread is registered with this profiler already");
-  absl::StatusOr<Slot*> slot =
-      registry.Register(Platform::CurrentThread(), SanitizedThreadName(name), [&](Slot& own) {
+  absl::StatusOr<Thread*> thread =
+      registry.Register(Platform::CurrentThread(), SanitizedThreadName(name), [&](Thread& own) {
         own.context->CopyFrom(own_context);
         CheckMask<Platform>(own, signal, needs.may_unblock);
       });
-  if (!slot.ok()) return slot;
-  HoldSignalStack<Platform>(**slot, Platform::CurrentThread().stack, needs.least_stack_bytes);
+  if (!thread.ok()) return thread;
+  HoldSignalStack<Platform>(**thread, Platform::CurrentThread().stack, needs.least_stack_bytes);
   // A signal may come between any two of these stores: the list is valid after each of them.
-  (*slot)->next = ThreadLinks();
+  (*thread)->next = RegistrationLinks();
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  ThreadLinks() = *slot;
+  RegistrationLinks() = *thread;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  return slot;
+  return thread;
 }
 
 // False, with a line the first time, if the registration that ends is another thread's. That thread
-// stays registered: only it may take its slot out of its list.
+// stays registered: only it may take its thread out of its list.
 template <class Platform>
 bool MayEndRegistration(std::uint64_t thread_id) {
   if (thread_id == Platform::CurrentThreadId()) return true;
@@ -108,21 +108,21 @@ bool MayEndRegistration(std::uint64_t thread_id) {
   return false;
 }
 
-// Ends a registration of the calling thread, whose slot has been detached. Returns true if the slot
-// was the last live one and the registry's owner is gone.
+// Ends a registration of the calling thread, whose thread has been detached. Returns true if the
+// thread was the last live one and the registry's owner is gone.
 template <class Traits>
-bool UnregisterCallingThread(ThreadRegistry<Traits>& registry, RegisteredThread<Traits>* slot) {
+bool UnregisterCallingThread(ThreadRegistry<Traits>& registry, RegisteredThread<Traits>* thread) {
   using Platform = typename Traits::Platform;
   // Captures run on this thread, so none is under way. If the thread's cancellation ended a
   // capture, the flag is still set.
   if constexpr (!Platform::kCopiesStacks)
-    slot->channel->is_capturing.store(false, std::memory_order_relaxed);
-  RestoreMask<Platform>(*slot);
-  ThreadLink** link = &ThreadLinks();
-  while (*link != slot) link = &(*link)->next;
-  *link = slot->next;
-  ReleaseSignalStack<Platform>(*slot);
-  return registry.Unregister(slot);
+    thread->channel->is_capturing.store(false, std::memory_order_relaxed);
+  RestoreMask<Platform>(*thread);
+  RegistrationLink** link = &RegistrationLinks();
+  while (*link != thread) link = &(*link)->next;
+  *link = thread->next;
+  ReleaseSignalStack<Platform>(*thread);
+  return registry.Unregister(thread);
 }
 
 }  // namespace strobe::internal

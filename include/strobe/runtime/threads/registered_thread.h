@@ -69,7 +69,7 @@ struct OwnIdentity {};
 // The thread's samples are in its channel. The ThreadRegistry owns this object, and reuses it for
 // another thread. Control plane; requires the thread's control mutex while the thread is live.
 template <class Traits>
-struct RegisteredThread : ThreadLink {
+struct RegisteredThread : RegistrationLink {
   static constexpr bool kIsForeign = AdoptsChannels<typename Traits::Platform>;
 
   SampleChannel<Traits>* channel = nullptr;
@@ -85,8 +85,8 @@ struct RegisteredThread : ThreadLink {
   // True from the attachment in this session until the account is closed. Only then do the ring's
   // records belong to this session.
   bool needs_finish = false;
-  // True if the threads that are not registered share the slot: see SlotArena::kSharedSlots. It has
-  // their events only, and no accounts by a clock.
+  // True if the threads that are not registered share the thread: see
+  // ChannelArena::kSharedChannels. It has their events only, and no accounts by a clock.
   bool is_shared = false;
   // True if the registration has ended, or its end has begun: no session may attach the thread any
   // more. The thread itself writes it.
@@ -120,7 +120,7 @@ struct RegisteredThread : ThreadLink {
   std::uint32_t thread_key = kNoKey;  // the intake's number for the thread
   std::string name;                   // written before the thread is attached
 
-  // Makes `own` the channel of this thread, which is the slot with that index.
+  // Makes `own` the channel of this thread, whose index that is.
   void Use(SampleChannel<Traits>& own, std::uint32_t index) {
     channel = &own;
     if constexpr (kIsForeign) identity.index = index;
@@ -129,7 +129,7 @@ struct RegisteredThread : ThreadLink {
     context = &own.context;
   }
 
-  // Of the slot.
+  // Of the thread.
   [[nodiscard]] std::uint32_t index() const {
     if constexpr (kIsForeign) {
       return identity.index;
@@ -146,7 +146,7 @@ struct RegisteredThread : ThreadLink {
   }
 
   // Signal-safe.
-  [[nodiscard]] static bool IsAwaited(const ThreadLink& link) {
+  [[nodiscard]] static bool IsAwaited(const RegistrationLink& link) {
     const auto& channel = *static_cast<const RegisteredThread&>(link).channel;
     return channel.is_requested() && channel.is_active.load(std::memory_order_relaxed);
   }

@@ -42,25 +42,25 @@ concept KnowsBlockedSignals = requires(std::uint64_t thread_id, int signal) {
 
 // Called on the thread that registers itself. Notes which signals the thread blocks, and unblocks
 // our signal if `may_unblock`.
-template <class Platform, class Slot>
-void CheckMask(Slot& slot, const SignalInUse& in_use, bool may_unblock) {
+template <class Platform, class Thread>
+void CheckMask(Thread& thread, const SignalInUse& in_use, bool may_unblock) {
   if constexpr (KnowsBlockedSignals<Platform>) {
-    slot.blocked_signals = Platform::BlockedSignals(slot.thread_id());
-    if (slot.blocked_signals == 0 || !may_unblock) return;
+    thread.blocked_signals = Platform::BlockedSignals(thread.thread_id());
+    if (thread.blocked_signals == 0 || !may_unblock) return;
     const int number = in_use.number.load(std::memory_order_relaxed);
     const int signal = number != 0 ? number : in_use.Wanted<Platform>();
-    if (!HasSignal(slot.blocked_signals, signal)) return;
+    if (!HasSignal(thread.blocked_signals, signal)) return;
     Platform::SetSignalBlocked(signal, false);
-    slot.unblocked_signal = static_cast<std::uint8_t>(signal) & 0x7F;  // at most 64
-    slot.blocked_signals &= ~(std::uint64_t{1} << (signal - 1));
+    thread.unblocked_signal = static_cast<std::uint8_t>(signal) & 0x7F;  // at most 64
+    thread.blocked_signals &= ~(std::uint64_t{1} << (signal - 1));
   }
 }
 // Blocks the signal again if CheckMask has unblocked it.
-template <class Platform, class Slot>
-void RestoreMask(Slot& slot) {
+template <class Platform, class Thread>
+void RestoreMask(Thread& thread) {
   if constexpr (KnowsBlockedSignals<Platform>) {
-    if (slot.unblocked_signal != 0) Platform::SetSignalBlocked(slot.unblocked_signal, true);
-    slot.unblocked_signal = 0;
+    if (thread.unblocked_signal != 0) Platform::SetSignalBlocked(thread.unblocked_signal, true);
+    thread.unblocked_signal = 0;
   }
 }
 

@@ -17,34 +17,34 @@ namespace strobe::internal {
 template <class Traits>
 class ThreadProbes {
  public:
-  using Slot = RegisteredThread<Traits>;
+  using Thread = RegisteredThread<Traits>;
   using Probe = typename Traits::Platform::ThreadProbe;
 
-  // The probe of an attached slot's thread.
-  Probe& Of(const Slot& slot) {
-    const std::size_t index = slot.index();
+  // The probe of an attached thread.
+  Probe& Of(const Thread& thread) {
+    const std::size_t index = thread.index();
     if (index >= places_.size()) places_.resize(index + 1);
     Place& place = places_[index];
-    if (!place.probe || place.use != slot.channel->token.use) {
-      place.use = slot.channel->token.use;
-      place.probe.emplace(slot.thread_id());
+    if (!place.probe || place.use != thread.channel->token.use) {
+      place.use = thread.channel->token.use;
+      place.probe.emplace(thread.thread_id());
     }
     return *place.probe;
   }
 
-  // Ends the probe of a slot whose registration has ended.
-  void Forget(const Slot& slot) {
-    const std::size_t index = slot.index();
+  // Ends the probe of a thread whose registration has ended.
+  void Forget(const Thread& thread) {
+    const std::size_t index = thread.index();
     if (index < places_.size()) places_[index].probe.reset();
   }
 
  private:
   struct Place {
-    std::uint16_t use = 0;  // of the slot
+    std::uint16_t use = 0;  // of the thread
     std::optional<Probe> probe;
   };
 
-  std::vector<Place> places_;  // by the slot's index
+  std::vector<Place> places_;  // by the thread's index
 };
 
 }  // namespace strobe::internal

@@ -1,4 +1,4 @@
-// ThreadRegistry: which slots are free, which are live, and which have ended and wait for the
+// ThreadRegistry: which threads are free, which are live, and which have ended and wait for the
 // collector.
 #pragma once
 
@@ -17,89 +17,89 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/stats.h"
 #include "strobe/core/thread_info.h"
-#include "strobe/runtime/channels/slot_arena.h"
+#include "strobe/runtime/channels/channel_arena.h"
 #include "strobe/runtime/threads/registered_thread.h"
-#include "strobe/runtime/threads/slot_blocks.h"
+#include "strobe/runtime/threads/thread_table.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Thread-safe. Owns the slots, which are RegisteredThreads. A slot goes from free to live when a
-// thread registers, and back when the registration ends. It is free at once while no collector
-// runs. Else it is retired until the collector has drained its last records.
+// Thread-safe. Owns the RegisteredThreads. One goes from free to live when a thread registers, and
+// back when the registration ends. It is free at once while no collector runs. Else it is retired
+// until the collector has drained its last records.
 template <class Traits>
 class ThreadRegistry {
  public:
-  using Slot = RegisteredThread<Traits>;
+  using Thread = RegisteredThread<Traits>;
 
   ThreadRegistry(std::size_t max_threads, std::size_t ring_bytes)
       : max_threads_(max_threads), ring_bytes_(ring_bytes), blocks_(ring_bytes) {}
   ThreadRegistry(const ThreadRegistry&) = delete;
   ThreadRegistry& operator=(const ThreadRegistry&) = delete;
 
-  // Returns a live slot for the calling thread. ResourceExhausted at the limit of threads, arenas
+  // Returns a live thread for the calling thread. ResourceExhausted at the limit of threads, arenas
   // or memory. std::bad_alloc leaves all as it was.
-  absl::StatusOr<Slot*> Register(const ThreadInfo& info, std::string name) {
-    return Register(info, std::move(name), [](Slot& /*slot*/) {});
+  absl::StatusOr<Thread*> Register(const ThreadInfo& info, std::string name) {
+    return Register(info, std::move(name), [](Thread& /*thread*/) {});
   }
-  // Also calls prepare(slot), before any session can attach the slot.
+  // Also calls prepare(thread), before any session can attach the thread.
   template <class Prepare>
   // NOLINTNEXTLINE(performance-unnecessary-value-param): moved
-  absl::StatusOr<Slot*> Register(const ThreadInfo& info, std::string name, Prepare prepare) {
+  absl::StatusOr<Thread*> Register(const ThreadInfo& info, std::string name, Prepare prepare) {
     const std::lock_guard lock(mutex_);
     if (absl::Status status = MakeRoom(); !status.ok()) return status;
-    Slot* slot = TakeFree();
-    SampleChannel<Traits>& channel = *slot->channel;
+    Thread* thread = TakeFree();
+    SampleChannel<Traits>& channel = *thread->channel;
     channel.stack = info.stack;
     channel.thread_id = info.id;
     channel.context.Clear();
-    slot->name = std::move(name);
-    slot->begin_ns = typename Traits::Clock().MonotonicNs();
-    slot->end_ns = 0;
-    prepare(*slot);
-    BecomeLive(slot);
-    return slot;
+    thread->name = std::move(name);
+    thread->begin_ns = typename Traits::Clock().MonotonicNs();
+    thread->end_ns = 0;
+    prepare(*thread);
+    BecomeLive(thread);
+    return thread;
   }
 
-  // Makes the slot with that index live, for a thread of another process whose channel it is: see
-  // AdoptsChannels. FailedPrecondition if that slot is live, retired or shared; ResourceExhausted
+  // Makes the thread with that index live, for a thread of another process whose channel it is: see
+  // AdoptsChannels. FailedPrecondition if that thread is live, retired or shared; ResourceExhausted
   // at the limit of arenas or memory.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): moved
-  absl::StatusOr<Slot*> Adopt(std::uint32_t index, std::string name, std::int64_t begin_ns) {
+  absl::StatusOr<Thread*> Adopt(std::uint32_t index, std::string name, std::int64_t begin_ns) {
     const std::lock_guard lock(mutex_);
     if (absl::Status status = OpenLocked(); !status.ok()) return status;
     while (blocks_.size() <= index) {
       if (absl::Status status = Grow(); !status.ok()) return status;
     }
-    Slot* const slot = blocks_.At(index);
-    if (std::erase(free_, slot) == 0)
-      return absl::FailedPreconditionError("the slot of that index is in use");
-    if constexpr (Slot::kIsForeign) slot->identity.thread_id = slot->channel->thread_id;
-    slot->name = std::move(name);
-    slot->begin_ns = begin_ns;
-    slot->end_ns = 0;
-    BecomeLive(slot);
-    return slot;
+    Thread* const thread = blocks_.At(index);
+    if (std::erase(free_, thread) == 0)
+      return absl::FailedPreconditionError("the thread of that index is in use");
+    if constexpr (Thread::kIsForeign) thread->identity.thread_id = thread->channel->thread_id;
+    thread->name = std::move(name);
+    thread->begin_ns = begin_ns;
+    thread->end_ns = 0;
+    BecomeLive(thread);
+    return thread;
   }
 
-  // Ends the registration of a slot that has been detached. Returns true if the slot was the last
-  // live one and the owner is gone.
-  bool Unregister(Slot* slot) {
+  // Ends the registration of a thread that has been detached. Returns true if the thread was the
+  // last live one and the owner is gone.
+  bool Unregister(Thread* thread) {
     const std::lock_guard lock(mutex_);
-    slot->is_ending.store(true, std::memory_order_release);  // no session attaches a free slot
-    live_[slot->live_index] = live_.back();
-    live_[slot->live_index]->live_index = slot->live_index;
+    thread->is_ending.store(true, std::memory_order_release);  // no session attaches a free thread
+    live_[thread->live_index] = live_.back();
+    live_[thread->live_index]->live_index = thread->live_index;
     live_.pop_back();
     ++ended_count_;
     if (is_collecting_) {
-      retired_.push_back(slot);
+      retired_.push_back(thread);
     } else {
-      Free(slot);
+      Free(thread);
     }
     return is_orphan_ && live_.empty();
   }
 
-  // The owner calls this at its end. Returns the number of live slots. If there are any, the last
+  // The owner calls this at its end. Returns the number of live threads. If there are any, the last
   // Unregister returns true.
   std::size_t Orphan() {
     const std::lock_guard lock(mutex_);
@@ -107,9 +107,9 @@ class ThreadRegistry {
     return live_.size();
   }
 
-  // The slots that have ended and wait for the collector, oldest first. The collector drains them,
-  // and then gives the first `count` back.
-  std::vector<Slot*> CopyRetired() {
+  // The threads that have ended and wait for the collector, oldest first. The collector drains
+  // them, and then gives the first `count` back.
+  std::vector<Thread*> CopyRetired() {
     const std::lock_guard lock(mutex_);
     return retired_;
   }
@@ -119,73 +119,73 @@ class ThreadRegistry {
     retired_.erase(retired_.begin(), retired_.begin() + static_cast<std::ptrdiff_t>(count));
   }
 
-  // Gives back those of them for which has_drained(slot): where another process drains them.
+  // Gives back those of them for which has_drained(thread): where another process drains them.
   template <class HasDrained>
   void ReclaimIf(const HasDrained& has_drained) {
     const std::lock_guard lock(mutex_);
-    std::erase_if(retired_, [&](Slot* slot) {
-      if (!has_drained(*slot)) return false;
-      Free(slot);
+    std::erase_if(retired_, [&](Thread* thread) {
+      if (!has_drained(*thread)) return false;
+      Free(thread);
       return true;
     });
   }
 
-  // From now on a slot that ends waits for the collector.
+  // From now on a thread that ends waits for the collector.
   void BeginCollecting() {
     const std::lock_guard lock(mutex_);
     is_collecting_ = true;
   }
-  // From now on a slot that ends is free at once. Calls finish(slot) for each live or retired slot,
-  // while no slot can come or go, and for the shared slots.
+  // From now on a thread that ends is free at once. Calls finish(thread) for each live or retired
+  // thread, while no thread can come or go, and for the shared threads.
   template <class Finish>
   void EndCollecting(Finish&& finish) {
     const std::lock_guard lock(mutex_);
     is_collecting_ = false;
-    for (Slot* slot : retired_) {
-      finish(*slot);
-      Free(slot);
+    for (Thread* thread : retired_) {
+      finish(*thread);
+      Free(thread);
     }
     retired_.clear();
-    for (Slot* slot : live_) finish(*slot);
-    for (Slot* slot : shared_) finish(*slot);
+    for (Thread* thread : live_) finish(*thread);
+    for (Thread* thread : shared_) finish(*thread);
   }
 
-  // Gives back the memory of free slots that no thread has had since the last call.
+  // Gives back the memory of free threads that no thread has had since the last call.
   void DiscardIdle() {
-    VisitInBatches(free_, [this](Slot& slot) {
-      if (SlotArena<Traits>::IsLongIdle(*slot.channel)) arena()->Discard(slot.index());
+    VisitInBatches(free_, [this](Thread& thread) {
+      if (ChannelArena<Traits>::IsLongIdle(*thread.channel)) arena()->Discard(thread.index());
     });
   }
-  // After EndCollecting: gives back the memory of all slots, except where a capture has not ended
+  // After EndCollecting: gives back the memory of all threads, except where a capture has not ended
   // yet.
   void DiscardAll() {
-    const auto discard = [this](Slot& slot) {
-      if (!slot.channel->is_capturing.load(std::memory_order_seq_cst))
-        arena()->Discard(slot.index());
+    const auto discard = [this](Thread& thread) {
+      if (!thread.channel->is_capturing.load(std::memory_order_seq_cst))
+        arena()->Discard(thread.index());
     };
     VisitInBatches(free_, discard);
     VisitInBatches(live_, discard);
     VisitInBatches(shared_, discard);
   }
 
-  // Guards whether the slot is attached. All sessions share it, because a thread may still use an
+  // Guards whether the thread is attached. All sessions share it, because a thread may still use an
   // earlier session when a later one runs.
-  std::mutex& ControlMutex(const Slot& slot) {
-    return control_mutexes_[slot.index() % kControlMutexes];
+  std::mutex& ControlMutex(const Thread& thread) {
+    return control_mutexes_[thread.index() % kControlMutexes];
   }
 
-  // The oldest record in the slot's ring; empty if there is none. Reads nothing but the ring's
+  // The oldest record in the thread's ring; empty if there is none. Reads nothing but the ring's
   // memory, whatever another process writes. Used by the collector.
-  std::span<const std::byte> PeekRecord(Slot& slot) const {
+  std::span<const std::byte> PeekRecord(Thread& thread) const {
     if constexpr (AdoptsChannels<typename Traits::Platform>) {
-      return slot.channel->ring.PeekIn(arena()->RingMemory(slot.index()));
+      return thread.channel->ring.PeekIn(arena()->RingMemory(thread.index()));
     } else {
-      return slot.channel->ring.Peek();
+      return thread.channel->ring.Peek();
     }
   }
   // As many bytes of the ring are in use. At most ring_bytes.
-  [[nodiscard]] std::size_t UsedBytes(const Slot& slot) const {
-    return std::min(slot.channel->ring.used_bytes(), ring_bytes_);
+  [[nodiscard]] std::size_t UsedBytes(const Thread& thread) const {
+    return std::min(thread.channel->ring.used_bytes(), ring_bytes_);
   }
 
   // Counts a registration that has failed, in Register or in its caller.
@@ -194,11 +194,11 @@ class ThreadRegistry {
     ++refused_;
   }
 
-  // Copies the live slots. A slot may end meanwhile: a visitor takes its control mutex and checks
-  // that it is attached.
-  void CopyLive(std::vector<Slot*>& slots) {
+  // Copies the live threads. A thread may end meanwhile: a visitor takes its control mutex and
+  // checks that it is attached.
+  void CopyLive(std::vector<Thread*>& threads) {
     const std::lock_guard lock(mutex_);
-    slots = live_;
+    threads = live_;
   }
 
   // The ids of the threads that are registered now.
@@ -206,16 +206,17 @@ class ThreadRegistry {
     const std::lock_guard lock(mutex_);
     std::vector<std::uint64_t> ids;
     ids.reserve(live_.size());
-    for (const Slot* slot : live_) ids.push_back(slot->thread_id());
+    for (const Thread* thread : live_) ids.push_back(thread->thread_id());
     return ids;
   }
 
-  // Copies the live slots, those that have ended and wait for the collector, and the shared slots.
-  void CopyAll(std::vector<Slot*>& slots) {
+  // Copies the live threads, those that have ended and wait for the collector, and the shared
+  // threads.
+  void CopyAll(std::vector<Thread*>& threads) {
     const std::lock_guard lock(mutex_);
-    slots = live_;
-    slots.insert(slots.end(), retired_.begin(), retired_.end());
-    slots.insert(slots.end(), shared_.begin(), shared_.end());
+    threads = live_;
+    threads.insert(threads.end(), retired_.begin(), retired_.end());
+    threads.insert(threads.end(), shared_.begin(), shared_.end());
   }
 
   [[nodiscard]] std::size_t live_count() {
@@ -226,19 +227,19 @@ class ThreadRegistry {
   void AddTo(Stats& stats) {
     const std::lock_guard lock(mutex_);
     ended_.AddTo(stats);
-    for (const Slot* slot : live_) {
-      slot->channel->counters.AddTo(stats);
-      const TimerKind timer = slot->timer_kind.load(std::memory_order_relaxed);
+    for (const Thread* thread : live_) {
+      thread->channel->counters.AddTo(stats);
+      const TimerKind timer = thread->timer_kind.load(std::memory_order_relaxed);
       stats.threads_on_timers += timer == TimerKind::kPeriodic ? 1 : 0;
       stats.threads_on_random_timers += timer == TimerKind::kRandom ? 1 : 0;
-      stats.threads_blocking += slot->blocks_signal.load(std::memory_order_relaxed) ? 1 : 0;
+      stats.threads_blocking += thread->blocks_signal.load(std::memory_order_relaxed) ? 1 : 0;
       // Pages are committed when touched; a ring that is used at all is counted whole.
-      if (slot->channel->holds_memory()) stats.memory_bytes += ring_bytes_;
+      if (thread->channel->holds_memory()) stats.memory_bytes += ring_bytes_;
     }
-    for (const Slot* slot : retired_) slot->channel->counters.AddTo(stats);
-    for (const Slot* slot : shared_) {
-      slot->channel->counters.AddTo(stats);
-      if (slot->channel->holds_memory()) stats.memory_bytes += ring_bytes_;
+    for (const Thread* thread : retired_) thread->channel->counters.AddTo(stats);
+    for (const Thread* thread : shared_) {
+      thread->channel->counters.AddTo(stats);
+      if (thread->channel->holds_memory()) stats.memory_bytes += ring_bytes_;
     }
     stats.threads_registered = live_.size();
     stats.threads_ended = ended_count_;
@@ -246,8 +247,8 @@ class ThreadRegistry {
     stats.memory_bytes += blocks_.memory_bytes();
   }
 
-  // See SlotBlocks. Open makes the shared slots, too. Register opens the arena.
-  SlotArena<Traits>* arena() const { return blocks_.arena(); }
+  // See ThreadTable. Open makes the shared threads, too. Register opens the arena.
+  ChannelArena<Traits>* arena() const { return blocks_.arena(); }
   absl::Status Open() {
     const std::lock_guard lock(mutex_);
     return OpenLocked();
@@ -263,20 +264,21 @@ class ThreadRegistry {
   [[nodiscard]] bool IsCapturing() { return blocks_.IsCapturing(); }
 
  private:
-  // Takes the mutex for each batch, because threads that register wait for it. May leave out slots
-  // that come or go meanwhile.
+  // Takes the mutex for each batch, because threads that register wait for it. May leave out
+  // threads that come or go meanwhile.
   template <class Visitor>
-  void VisitInBatches(const std::vector<Slot*>& slots, Visitor visit) {
+  void VisitInBatches(const std::vector<Thread*>& threads, Visitor visit) {
     for (std::size_t first = 0;; first += kBatch) {
       const std::lock_guard lock(mutex_);
-      if (first >= slots.size()) return;
-      for (std::size_t i = first; i < std::min(first + kBatch, slots.size()); ++i) visit(*slots[i]);
+      if (first >= threads.size()) return;
+      for (std::size_t i = first; i < std::min(first + kBatch, threads.size()); ++i)
+        visit(*threads[i]);
     }
   }
 
   absl::Status OpenLocked() {
     absl::Status status = blocks_.Open();
-    return status.ok() && shared_.size() != SlotArena<Traits>::kSharedSlots ? Grow() : status;
+    return status.ok() && shared_.size() != ChannelArena<Traits>::kSharedChannels ? Grow() : status;
   }
 
   absl::Status MakeRoom() {
@@ -289,54 +291,54 @@ class ThreadRegistry {
     return free_.empty() ? Grow() : absl::OkStatus();
   }
 
-  // Makes further slots, which are free. The first ones are the shared slots.
+  // Makes further threads, which are free. The first ones are the shared threads.
   absl::Status Grow() {
-    MakeRoomFor(blocks_.size() + SlotBlocks<Traits>::kBlockSlots);
-    shared_.reserve(SlotArena<Traits>::kSharedSlots);
-    const absl::StatusOr<std::span<Slot>> slots = blocks_.Grow();
-    if (!slots.ok()) return slots.status();
-    for (std::size_t i = slots->size(); i-- > 0;) free_.push_back(&(*slots)[i]);
-    while (shared_.size() != SlotArena<Traits>::kSharedSlots) Share(*TakeFree());
+    MakeRoomFor(blocks_.size() + ThreadTable<Traits>::kBlockThreads);
+    shared_.reserve(ChannelArena<Traits>::kSharedChannels);
+    const absl::StatusOr<std::span<Thread>> threads = blocks_.Grow();
+    if (!threads.ok()) return threads.status();
+    for (std::size_t i = threads->size(); i-- > 0;) free_.push_back(&(*threads)[i]);
+    while (shared_.size() != ChannelArena<Traits>::kSharedChannels) Share(*TakeFree());
     return absl::OkStatus();
   }
 
-  void BecomeLive(Slot* slot) {
-    slot->live_index = static_cast<std::uint32_t>(live_.size());
-    live_.push_back(slot);
-    slot->is_ending.store(false, std::memory_order_release);
+  void BecomeLive(Thread* thread) {
+    thread->live_index = static_cast<std::uint32_t>(live_.size());
+    live_.push_back(thread);
+    thread->is_ending.store(false, std::memory_order_release);
   }
 
-  Slot* TakeFree() {
-    Slot* const slot = free_.back();
+  Thread* TakeFree() {
+    Thread* const thread = free_.back();
     free_.pop_back();
-    slot->channel->ring.Reset(arena()->RingMemory(slot->index()));
-    return slot;
+    thread->channel->ring.Reset(arena()->RingMemory(thread->index()));
+    return thread;
   }
 
-  void Share(Slot& slot) {
-    slot.is_shared = true;
-    slot.channel->stack = {};
-    slot.channel->thread_id = 0;
-    shared_.push_back(&slot);
-    slot.is_ending.store(false, std::memory_order_release);
+  void Share(Thread& thread) {
+    thread.is_shared = true;
+    thread.channel->stack = {};
+    thread.channel->thread_id = 0;
+    shared_.push_back(&thread);
+    thread.is_ending.store(false, std::memory_order_release);
   }
 
-  // Reserves room for that many slots in each list, so that the end of a registration needs no
+  // Reserves room for that many threads in each list, so that the end of a registration needs no
   // memory.
-  void MakeRoomFor(std::size_t slots) {
-    for (std::vector<Slot*>* list : {&free_, &live_, &retired_}) {
-      if (list->capacity() < slots) list->reserve(std::max(slots, 2 * list->capacity()));
+  void MakeRoomFor(std::size_t threads) {
+    for (std::vector<Thread*>* list : {&free_, &live_, &retired_}) {
+      if (list->capacity() < threads) list->reserve(std::max(threads, 2 * list->capacity()));
     }
   }
 
-  void Free(Slot* slot) {
-    arena()->Unmark(slot->index());  // a late capture may have left a mark
-    ended_.Add(slot->channel->counters);
-    slot->channel->counters.Clear();
-    slot->name.clear();
-    free_.push_back(slot);
+  void Free(Thread* thread) {
+    arena()->Unmark(thread->index());  // a late capture may have left a mark
+    ended_.Add(thread->channel->counters);
+    thread->channel->counters.Clear();
+    thread->name.clear();
+    free_.push_back(thread);
     if constexpr (AdoptsChannels<typename Traits::Platform>)
-      Traits::Platform::GiveBack(slot->index());
+      Traits::Platform::GiveBack(thread->index());
   }
 
   // Counters of registrations that have ended.
@@ -358,11 +360,11 @@ class ThreadRegistry {
   const std::size_t ring_bytes_;
   std::mutex mutex_;
   std::array<std::mutex, kControlMutexes> control_mutexes_;
-  SlotBlocks<Traits> blocks_;
-  std::vector<Slot*> free_;
-  std::vector<Slot*> live_;
-  std::vector<Slot*> retired_;
-  std::vector<Slot*> shared_;  // by the threads that are not registered
+  ThreadTable<Traits> blocks_;
+  std::vector<Thread*> free_;
+  std::vector<Thread*> live_;
+  std::vector<Thread*> retired_;
+  std::vector<Thread*> shared_;  // by the threads that are not registered
   std::uint64_t ended_count_ = 0;
   std::uint64_t refused_ = 0;
   bool is_collecting_ = false;

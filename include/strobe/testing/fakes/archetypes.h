@@ -94,9 +94,9 @@ struct ArchetypeClockedProvider : Immovable {
   explicit ArchetypeClockedProvider(const SamplingOptions& /*options*/) {}
   [[nodiscard]] bool enabled() const { return true; }
   [[nodiscard]] std::int64_t period_ns() const { return 0; }
-  void Attach(SampledThread& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/,
+  void Attach(SampleTarget& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/,
               std::int64_t /*now_ns*/) {}
-  std::int64_t Detach(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+  std::int64_t Detach(SampleTarget& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     return 0;
   }
 };
@@ -110,7 +110,7 @@ struct ArchetypePolledProvider : Immovable {
   explicit ArchetypePolledProvider(const SamplingOptions& /*options*/) {}
   [[nodiscard]] bool enabled() const { return true; }
   [[nodiscard]] std::int64_t poll_period_ns() const { return 1; }
-  std::int64_t Poll(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+  std::int64_t Poll(SampleTarget& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     return 0;
   }
 };
@@ -162,7 +162,7 @@ struct ArchetypePlatform {
   struct Instant : Immovable {};
   struct ThreadProbe {
     explicit ThreadProbe(std::uint64_t /*thread_id*/) {}
-    ThreadLook Look() { return ThreadLook::kHasNotRun; }
+    ThreadPoll Poll() { return ThreadPoll::kHasNotRun; }
     bool WasDisplaced(const Instant& /*instant*/) { return false; }
     [[nodiscard]] std::int64_t seen_cpu_ns() const { return -1; }
     std::int64_t WaitCount() { return -1; }

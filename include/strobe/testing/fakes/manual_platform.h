@@ -38,7 +38,7 @@ struct ManualPlatform : ArchetypePlatform {
   class ThreadProbe {
    public:
     explicit ThreadProbe(std::uint64_t thread_id) : thread_id_(thread_id) {}
-    ThreadLook Look();
+    ThreadPoll Poll();
     bool WasDisplaced(const Instant& instant);
     ThreadActivity Observe();
     [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
@@ -123,8 +123,8 @@ struct ManualPlatform : ArchetypePlatform {
   }
   static bool DeliverWith(std::uint64_t payload, std::int64_t timer_expiries,
                           const NativeRegisters* registers) {
-    internal::SlotToken token;
-    if (!internal::SlotToken::Unpack(payload, token)) return false;
+    internal::ChannelToken token;
+    if (!internal::ChannelToken::Unpack(payload, token)) return false;
     const internal::CaptureEntry& entry = internal::CaptureEntryOf(token.arena);
     const internal::CaptureEntry::Function function = entry.function.load();
     return function != nullptr &&
@@ -264,12 +264,12 @@ struct ManualPlatform : ArchetypePlatform {
 };
 static_assert(ObservesWaits<ManualPlatform>);
 
-inline ThreadLook ManualPlatform::ThreadProbe::Look() {
+inline ThreadPoll ManualPlatform::ThreadProbe::Poll() {
   const std::int64_t cpu_ns = ThreadCpuTimeNs(thread_id_);
   const bool has_run = std::exchange(seen_cpu_ns_, cpu_ns) != cpu_ns;
   if (With([&](State& state) { return state.on_cpu.contains(thread_id_); }))
-    return ThreadLook::kRuns;
-  return has_run ? ThreadLook::kHasRun : ThreadLook::kHasNotRun;
+    return ThreadPoll::kRuns;
+  return has_run ? ThreadPoll::kHasRun : ThreadPoll::kHasNotRun;
 }
 inline bool ManualPlatform::ThreadProbe::WasDisplaced(const Instant& /*instant*/) {
   return With([&](State& state) { return state.displaced.contains(thread_id_); });

@@ -40,16 +40,16 @@ class ManualProvider {
       : script_(std::move(script)) {}
   [[nodiscard]] bool enabled() const { return script().is_enabled; }
   [[nodiscard]] std::int64_t period_ns() const { return script().period_ns; }
-  void Attach(SampledThread& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/,
+  void Attach(SampleTarget& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/,
               std::int64_t /*now_ns*/) {
     ++script().attached;
   }
-  std::int64_t Detach(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+  std::int64_t Detach(SampleTarget& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     ++script().detached;
     return script().residual;
   }
   [[nodiscard]] std::int64_t poll_period_ns() const { return script().poll_period_ns; }
-  std::int64_t Poll(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+  std::int64_t Poll(SampleTarget& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     ++script().polls;
     return script().weight;
   }

@@ -15,8 +15,8 @@
 
 namespace strobe::testing {
 
-// Keeps the promises of SampledThread. Single-threaded.
-class ManualThread final : public SampledThread {
+// Keeps the promises of SampleTarget. Single-threaded.
+class ManualThread final : public SampleTarget {
  public:
   // Set by a test.
   bool refuses_timers = false;

@@ -13,7 +13,7 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-class WorkerChannels;
+class RemoteChannels;
 
 // Serves the program at the other end of the socket until that ends the session or is gone.
 // `own_area` has the channels of the program if that is this process; else nullptr.
@@ -28,7 +28,7 @@ void RaiseDescriptorLimit();
 void RunWorkerIfAsked(int argc, char** argv, Serve serve);
 
 // For profilers with other providers than the default ones: makes their channels.
-using MakeChannels = std::unique_ptr<WorkerChannels> (*)(const ThreadOptions& options);
+using MakeChannels = std::unique_ptr<RemoteChannels> (*)(const ThreadOptions& options);
 struct WorkerUse {
   const void* channel_parts;  // see runtime/control/worker_link.h
   MakeChannels make;

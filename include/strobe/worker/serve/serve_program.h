@@ -14,10 +14,10 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
 #include "strobe/export/parts.h"
-#include "strobe/runtime/channels/slot_arena.h"
+#include "strobe/runtime/channels/channel_arena.h"
 #include "strobe/worker/program/worker_process.h"
-#include "strobe/worker/serve/served_platform.h"
-#include "strobe/worker/serve/served_session.h"
+#include "strobe/worker/serve/worker_platform.h"
+#include "strobe/worker/serve/worker_session.h"
 #include "strobe/worker/shared/handshake.h"
 #include "strobe/worker/shared/serve_end.h"
 #include "strobe/worker/shared/worker_offer.h"
@@ -54,7 +54,7 @@ bool HasValueTypes(const HelloText& hello) {
 // InvalidArgument if the worker cannot serve a program with such a hello.
 template <class Traits>
 absl::Status CheckHello(const HelloText& hello, std::uint64_t chunk_bytes) {
-  using Channel = typename SlotArena<ServedTraits<Traits>>::Channel;
+  using Channel = typename ChannelArena<WorkerTraitsOf<Traits>>::Channel;
   const Hello& head = hello.head;
   if (!HasValueTypes<Traits>(hello) || head.channel_bytes != sizeof(Channel) ||
       head.cells != Traits::Providers::kCellCount || head.chunk_bytes != chunk_bytes)
@@ -86,7 +86,7 @@ absl::StatusOr<AskedSession> ReadHello(const Message& message,
   AskedSession asked;
   if (absl::Status status = SetOptions(hello->options, asked.options); !status.ok())
     return refuse(status);
-  using Arena = SlotArena<ServedTraits<Traits>>;
+  using Arena = ChannelArena<WorkerTraitsOf<Traits>>;
   const Hello& head = hello->head;
   const std::uint64_t chunk_bytes =
       Arena::ChunkBytes(static_cast<std::size_t>(*asked.options.threads.ring_bytes));
@@ -102,7 +102,7 @@ absl::StatusOr<AskedSession> ReadHello(const Message& message,
     return asked;
   }
   absl::StatusOr<SharedArea> area =
-      SharedArea::Adopt(message.descriptors[0], Arena::kSlotsPerChunk, chunk_bytes);
+      SharedArea::Adopt(message.descriptors[0], Arena::kChannelsPerChunk, chunk_bytes);
   if (!area.ok()) return absl::FailedPreconditionError(area.status().message());
   asked.program.area = *area;
   asked.program.store_address = head.store_address;
@@ -120,7 +120,7 @@ inline std::string EndBy(const absl::StatusOr<Message>& message) {
   if (message.ok() || absl::IsInvalidArgument(message.status()) ||
       absl::IsUnimplemented(message.status()))
     return "sent what is no message";
-  return ServedPlatform::HowEnded();
+  return WorkerPlatform::HowEnded();
 }
 
 // A program's hello, and the memory for tables that the program has been offered before.
@@ -173,11 +173,11 @@ inline ServeEnd Refuse(const WorkerSocket& socket, const absl::Status& why) {
 
 // Serves the session until its end.
 template <class Traits>
-ServeEnd ServeSession(const WorkerSocket& socket, ServedSession<Traits>& session) {
+ServeEnd ServeSession(const WorkerSocket& socket, WorkerSession<Traits>& session) {
   while (true) {
     const absl::StatusOr<Message> message = socket.Receive(kEndCheckPeriodNs);
-    session.SeeToRecordings();
-    if (absl::IsDeadlineExceeded(message.status()) && !ServedPlatform::HasEnded()) continue;
+    session.UpdateRecordings();
+    if (absl::IsDeadlineExceeded(message.status()) && !WorkerPlatform::HasEnded()) continue;
     if (message.ok() && message->kind == MessageKind::kRecord) {
       session.Record(*message);
       continue;
@@ -204,8 +204,8 @@ ServeEnd ServeGreeted(const WorkerSocket& socket, Greeting greeting, const Share
   if (!asked.ok()) return Refuse(socket, asked.status());
   const SharedArea area = asked->program.area;
   const int signal = asked->program.signal;
-  ServedPlatform::Serve(std::move(asked->program));
-  ServedSession<Traits> session(asked->options, parts, area, signal);
+  WorkerPlatform::Serve(std::move(asked->program));
+  WorkerSession<Traits> session(asked->options, parts, area, signal);
   if (socket.HasEnded()) return ServeEnd::kFailed;  // the program has another worker by now
   const absl::Status begun = session.Begin();
   if (!socket.Send(AnswerOf(MessageKind::kWelcome, begun)).ok() || !begun.ok())

@@ -20,10 +20,10 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// In the worker; thread-safe. A seat's account begins at its `since` clocks. Each export moves
-// these forward, to what the clocks read at the end of the exported period. So what a worker that
-// dies has taken and not exported is the difference between a thread's clock and its `since`. Of
-// the threads whose seats are free again, the header has the sum.
+// In the worker; thread-safe. A registration's account begins at its `since` clocks. Each export
+// moves these forward, to what the clocks read at the end of the exported period. So what a worker
+// that dies has taken and not exported is the difference between a thread's clock and its `since`.
+// Of the threads whose registrations are free again, the header has the sum.
 //
 // Of values, the header has the sums of the exported periods.
 //
@@ -43,7 +43,7 @@ class ExportMarks {
   void EndPeriod(std::uint64_t sequence, std::span<const std::int64_t> sums, std::int64_t now_ns,
                  const ReadClock& read_clock);
   void NoteExported(std::uint64_t sequence);
-  // The thread has ended, and its account is settled. Makes the seat free.
+  // The thread has ended, and its account is settled. Makes the registration free.
   void GiveBack(std::uint32_t index);
 
  private:
@@ -54,21 +54,22 @@ class ExportMarks {
   struct Period {
     std::uint64_t sequence = 0;
     bool is_exported = false;
-    std::vector<std::pair<std::uint32_t, Clocks>> clocks;  // by seat, at the period's end
-    std::int64_t ended_cpu_ns = 0;                         // of threads whose seats are free
-    std::array<std::int64_t, kMaxValueTypes> sums{};       // by value type
+    std::vector<std::pair<std::uint32_t, Clocks>> clocks;  // by registration, at the period's end
+    std::int64_t ended_cpu_ns = 0;                    // of threads whose registrations are free
+    std::array<std::int64_t, kMaxValueTypes> sums{};  // by value type
   };
 
-  static void MoveTo(Seat& seat, const Clocks& clocks);
-  // The part of the seat's thread up to `clocks` becomes that of a thread without a seat.
-  void End(Period& period, Seat& seat, const Clocks& clocks);
+  static void MoveTo(SharedRegistration& shared, const Clocks& clocks);
+  // The part of the registration's thread up to `clocks` becomes that of a thread without a
+  // registration.
+  void End(Period& period, SharedRegistration& shared, const Clocks& clocks);
   void AddUnexported(std::int64_t cpu_ns);
   // Forgets the periods at the front that are exported.
   void PopExported();
 
   const SharedArea area_;
   std::mutex mutex_;
-  std::unordered_map<std::uint32_t, std::uint64_t> threads_;  // by seat
+  std::unordered_map<std::uint32_t, std::uint64_t> threads_;  // by registration
   std::deque<Period> periods_;     // that have ended: as many as wait for an output
   std::int64_t ended_cpu_ns_ = 0;  // of the current period
 };

@@ -62,7 +62,7 @@ static_assert(sizeof(MessageHead) == 32);
 // options, as lines "field=value".
 struct Hello {
   std::uint64_t process_id = 0;
-  std::uint64_t copy_mark = 0;  // of the program's copy of the library: see SlotToken
+  std::uint64_t copy_mark = 0;  // of the program's copy of the library: see ChannelToken
   std::uint32_t signal = 0;     // that interrupts its threads
   std::uint32_t channel_bytes = 0;
   std::uint32_t cells = 0;

@@ -1,5 +1,5 @@
 // SharedArea: the memory that a program and its worker both map: the channels of the program's
-// threads, and a seat for each of them.
+// threads, and a registration for each of them.
 #pragma once
 
 #include <array>
@@ -23,9 +23,9 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Who may write a seat and its channel. The program makes a seat taken, then left; the worker makes
-// it free again.
-enum class SeatState : std::uint32_t {
+// Who may write a registration and its channel. The program makes a registration taken, then left;
+// the worker makes it free again.
+enum class SharedRegistrationState : std::uint32_t {
   kFree,
   kTaken,  // by a registered thread
   kLeft,   // the registration has ended; its last records may still be in the ring
@@ -33,10 +33,10 @@ enum class SeatState : std::uint32_t {
 
 // What the worker has to know of a registered thread besides its channel. The program writes a
 // field before the state that it belongs to, by a release store.
-struct Seat {
+struct SharedRegistration {
   static constexpr std::size_t kNameBytes = 64;
 
-  std::atomic<SeatState> state{SeatState::kFree};
+  std::atomic<SharedRegistrationState> state{SharedRegistrationState::kFree};
   std::uint32_t name_bytes = 0;
   std::int64_t begin_ns = 0;  // of the registration, by the monotonic clock
   // What the monotonic and the thread's CPU clock read when the account began, and when the
@@ -55,19 +55,19 @@ struct SharedAreaHeader {
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
-  std::uint32_t seat_bytes = sizeof(Seat);
+  std::uint32_t registration_bytes = sizeof(SharedRegistration);
   std::uint32_t chunks = 0;  // room for so many
-  std::uint32_t chunk_slots = 0;
+  std::uint32_t chunk_channels = 0;
   std::uint64_t chunk_bytes = 0;
   std::uint64_t address = 0;  // where the program has mapped the area
-  // Grows with each change of a seat or of the generated code. The worker waits for that
+  // Grows with each change of a registration or of the generated code. The worker waits for that
   // on a futex.
   alignas(kCacheLineBytes) std::atomic<std::uint32_t> changes{0};
   std::atomic<std::uint32_t> is_awaited{0};  // the worker waits: wake it
   // What captures know of the code; the worker keeps it current.
   alignas(kCacheLineBytes) PublishedCode code;
-  // CPU time of threads whose seats are free and that no exported profile has: see ExportMarks. The
-  // worker keeps it current.
+  // CPU time of threads whose registrations are free and that no exported profile has: see
+  // ExportMarks. The worker keeps it current.
   std::atomic<std::int64_t> unexported_cpu_ns{0};
   // The CPU time lost with the worker before this one. The program writes it before the hello.
   std::atomic<std::int64_t> lost_cpu_ns{0};
@@ -82,17 +82,17 @@ struct SharedAreaHeader {
 // still touch a channel. The file cannot shrink, so no access of either side faults.
 class SharedArea {
  public:
-  // The most chunks that any area has room for: see SlotArena::kMaxChunks.
+  // The most chunks that any area has room for: see ChannelArena::kMaxChunks.
   static constexpr std::uint32_t kMaxChunks = 4096;
 
   // True if the system has memory that a descriptor names, and sockets to send that.
   static bool IsPossible();
   // Makes one in memory. ResourceExhausted if the system refuses.
-  static absl::StatusOr<SharedArea> Create(std::uint32_t chunks, std::uint32_t chunk_slots,
+  static absl::StatusOr<SharedArea> Create(std::uint32_t chunks, std::uint32_t chunk_channels,
                                            std::uint64_t chunk_bytes);
   // Maps one that another process has made; takes over the descriptor. InvalidArgument if it is not
   // such an area, or has another layout than this process expects.
-  static absl::StatusOr<SharedArea> Adopt(int descriptor, std::uint32_t chunk_slots,
+  static absl::StatusOr<SharedArea> Adopt(int descriptor, std::uint32_t chunk_channels,
                                           std::uint64_t chunk_bytes);
 
   // Unmaps it and closes the descriptor, for all copies of this object.
@@ -101,13 +101,13 @@ class SharedArea {
   [[nodiscard]] SharedAreaHeader& header() const { return *header_; }
   // -1 if the program has closed it: no further worker can have the area then.
   [[nodiscard]] int descriptor() const { return file_.Number(); }
-  // Of that slot; nullptr beyond the room.
-  [[nodiscard]] Seat* At(std::uint32_t slot) const;
+  // Of that channel; nullptr beyond the room.
+  [[nodiscard]] SharedRegistration* At(std::uint32_t channel) const;
   // The memory of a chunk of channels; empty beyond the room.
   [[nodiscard]] std::span<std::byte> Chunk(std::uint32_t chunk) const;
-  // In the program, before the first use of a chunk and of its slots' seats: until then the program
-  // cannot touch them, so that they take no memory, even of a program that locks all of its own.
-  // False if the system refuses.
+  // In the program, before the first use of a chunk and of its channels' registrations: until then
+  // the program cannot touch them, so that they take no memory, even of a program that locks all of
+  // its own. False if the system refuses.
   [[nodiscard]] bool OpenChunk(std::uint32_t chunk) const;
 
   // For the caches of the tables that the worker shares.
@@ -117,18 +117,18 @@ class SharedArea {
   // See LevelMemory.
   [[nodiscard]] std::span<std::byte> Levels() const;
 
-  // The program has changed the state of a seat.
-  void Announce(std::uint32_t slot) const;
+  // The program has changed the state of a registration.
+  void Announce(std::uint32_t channel) const;
   // The program has changed something: ends the wait of AwaitChange.
   void NoteChange() const;
-  // Calls visit(slot) for each slot announced since the last call.
+  // Calls visit(channel) for each channel announced since the last call.
   template <class Visitor>
   void VisitChanged(const Visitor& visit) const {
     for (std::uint32_t chunk = 0; chunk < chunks_; ++chunk) {
       if (changed_[chunk].load(std::memory_order_relaxed) == 0) continue;
-      std::uint64_t slots = changed_[chunk].exchange(0, std::memory_order_acq_rel);
-      for (; slots != 0; slots &= slots - 1)
-        visit(chunk * kChunkSlots + static_cast<std::uint32_t>(std::countr_zero(slots)));
+      std::uint64_t channels = changed_[chunk].exchange(0, std::memory_order_acq_rel);
+      for (; channels != 0; channels &= channels - 1)
+        visit(chunk * kChunkChannels + static_cast<std::uint32_t>(std::countr_zero(channels)));
     }
   }
   // Waits until `changes` is not `seen` any more, at most for that time.
@@ -137,9 +137,9 @@ class SharedArea {
   void Wake() const;
 
  private:
-  static constexpr std::uint32_t kChunkSlots = 64;
+  static constexpr std::uint32_t kChunkChannels = 64;
 
-  static std::uint64_t SeatsOffset(std::uint32_t chunks);
+  static std::uint64_t RegistrationsOffset(std::uint32_t chunks);
   static std::uint64_t CachesOffset(std::uint32_t chunks);
   static std::uint64_t ContextsOffset(std::uint32_t chunks);
   static std::uint64_t RangesOffset(std::uint32_t chunks);
@@ -153,8 +153,8 @@ class SharedArea {
   std::uint64_t chunk_bytes_ = 0;
   std::uint64_t bytes_ = 0;
   SharedAreaHeader* header_ = nullptr;
-  std::atomic<std::uint64_t>* changed_ = nullptr;  // a word a chunk: its announced slots
-  Seat* seats_ = nullptr;
+  std::atomic<std::uint64_t>* changed_ = nullptr;  // a word a chunk: its announced channels
+  SharedRegistration* registrations_ = nullptr;
   std::byte* memory_ = nullptr;
 };
 

@@ -135,7 +135,7 @@ void Child::PassOn(const signalfd_siginfo& signal) const {
 }
 
 // The signals first: one of them may say that the program has ended.
-bool Child::Attend() {
+bool Child::Update() {
   while (const auto signal = signals_->Next()) PassOn(*signal);
   Reap();
   return has_ended_;
@@ -143,12 +143,12 @@ bool Child::Attend() {
 
 void Child::Await(std::chrono::milliseconds period, const std::function<void()>& pause) {
   pollfd signals{.fd = descriptor(), .events = POLLIN, .revents = 0};
-  while (!Attend()) {
+  while (!Update()) {
     if (poll(&signals, 1, static_cast<int>(period.count())) == 0) pause();
   }
 }
 
-int Child::EndAlike() const {
+int Child::EndAsChildDid() const {
   if (!WIFSIGNALED(wait_status_)) return WEXITSTATUS(wait_status_);
   const int signal = WTERMSIG(wait_status_);
   // The program's core says what happened; one of this process would say nothing.

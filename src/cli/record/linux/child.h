@@ -47,7 +47,7 @@ class Child {
   // * signals that a process sends to this one are sent on. Those of the terminal are not: the
   //   terminal sends them to the program, too;
   // * this process stops when the program stops.
-  bool Attend();
+  bool Update();
   // Attends to the program until it has ended. Meanwhile calls `pause` from time to time.
   void Await(std::chrono::milliseconds period, const std::function<void()>& pause);
 
@@ -58,7 +58,7 @@ class Child {
   void ReleaseSignals() { signals_.reset(); }
   // After the program's end. Returns its exit status; ends this process if a signal has ended the
   // program.
-  [[nodiscard]] int EndAlike() const;
+  [[nodiscard]] int EndAsChildDid() const;
 
  private:
   [[noreturn]] void RunWhenTold(const Program& program) const;

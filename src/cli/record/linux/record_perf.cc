@@ -99,7 +99,7 @@ absl::Status PerfRecording::Record(std::span<pollfd> polled, const std::function
     if (is_over() || (options_.duration_s > 0 && seconds() >= options_.duration_s))
       return absl::OkStatus();
     const PerfCounts counts = recorder_.counts();
-    output_.Say(seconds(), counts.samples, counts.lost);
+    output_.Print(seconds(), counts.samples, counts.lost);
   }
 }
 
@@ -127,12 +127,12 @@ int PerfRecording::RunCommand(const std::string& path) {
   if (const int error = child.Run(); error != 0)
     return output_.Fail(absl::StrCat(name, ": ", std::strerror(error)), kCannotRun);
   pollfd polled{child.descriptor(), POLLIN, 0};
-  const absl::Status status = Record(std::span(&polled, 1), [&] { return child.Attend(); });
+  const absl::Status status = Record(std::span(&polled, 1), [&] { return child.Update(); });
   if (child.has_ended()) child.ReleaseSignals();
   const bool is_written = Deliver(status, std::filesystem::path(path).filename().string(),
                                   static_cast<std::uint64_t>(child.id()));
   if (!child.has_ended()) child.Await(kRound, [] {});
-  const int command_status = child.EndAlike();
+  const int command_status = child.EndAsChildDid();
   return command_status != 0 || is_written ? command_status : kFailed;
 }
 

@@ -133,7 +133,7 @@ int Record(const RecordOptions& options, const std::string& program, const std::
   const auto begin = std::chrono::steady_clock::now();
   child.Await(kTakePeriod, [&] {
     profiles.Take(folder.path());
-    output.Say(SecondsSince(begin), profiles.samples());
+    output.Print(SecondsSince(begin), profiles.samples());
   });
   if (options.uses_worker)
     AwaitWorkers(absl::StrCat(kRecordingVariable, "=", folder.shared_path()), kLongestExport);
@@ -155,7 +155,7 @@ int RecordPreloaded(const RecordOptions& options, RecordingOutput& output) {
   }
   Child child;
   const int status = Record(options, program.path, library, output, child);
-  return status == 0 ? child.EndAlike() : status;
+  return status == 0 ? child.EndAsChildDid() : status;
 }
 
 }  // namespace strobe::internal

@@ -65,7 +65,7 @@ PullConnection::PullConnection(ServerSocket socket, Instant now)
 
 pollfd PullConnection::Wanted() const {
   short events = 0;
-  if (step_ == Step::kReading || step_ == Step::kPassing) events = POLLIN;
+  if (step_ == Step::kReading || step_ == Step::kDiscarding) events = POLLIN;
   if (step_ == Step::kWriting) events = POLLOUT;
   // While the answer is made, an end of the connection must not wake anybody again and again.
   return {.fd = events == 0 ? -1 : socket_.get(), .events = events, .revents = 0};
@@ -77,7 +77,7 @@ std::optional<PullRequest> PullConnection::Proceed(Instant now) {
   std::optional<PullRequest> request;
   if (step_ == Step::kReading) request = Read(number, now);
   if (step_ == Step::kWriting) Write(number, now);
-  if (step_ == Step::kPassing) PassOver(number);
+  if (step_ == Step::kDiscarding) Discard(number);
   return request;
 }
 
@@ -126,11 +126,11 @@ void PullConnection::Write(int number, Instant now) {
   }
   std::string().swap(answer_);
   shutdown(number, SHUT_WR);
-  step_ = Step::kPassing;
+  step_ = Step::kDiscarding;
   deadline_ = now + kClosingTime;
 }
 
-void PullConnection::PassOver(int number) {
+void PullConnection::Discard(int number) {
   std::array<char, kMaxBodyBytes> bytes{};
   while (passed_bytes_ < kMaxBodyBytes) {
     const ssize_t count = recv(number, bytes.data(), bytes.size(), MSG_DONTWAIT);

@@ -40,11 +40,11 @@ class PullConnection {
   }
 
  private:
-  enum class Step { kReading, kAnswering, kWriting, kPassing, kOver };
+  enum class Step { kReading, kAnswering, kWriting, kDiscarding, kOver };
 
   std::optional<PullRequest> Read(int number, Instant now);
   void Write(int number, Instant now);
-  void PassOver(int number);
+  void Discard(int number);
 
   ServerSocket socket_;
   Instant deadline_;

@@ -103,7 +103,7 @@ void AfterForkInParent() {
 void AfterForkInChild() {
   // The parent's registrations mean nothing here. The first use of a Profiler resets the rest: see
   // Settle.
-  ThreadLinks() = nullptr;
+  RegistrationLinks() = nullptr;
   process_word.load(std::memory_order_acquire)->store(kForked, std::memory_order_release);
   if (EndNestedFork()) return;
   // A lock that BeforeFork could not take has no holder in the child, so it is released as well.
@@ -127,7 +127,7 @@ ProcessWord& OwnWord() {
 // Removes the state of the parent's threads, which do not exist in the child.
 void ForgetParent() {
   DoubtLoader();
-  ThreadLinks() = nullptr;
+  RegistrationLinks() = nullptr;
   for (std::size_t arena = 0; arena < kMaxArenas; ++arena)
     CaptureEntryOf(arena).function.store(nullptr, std::memory_order_release);
 }

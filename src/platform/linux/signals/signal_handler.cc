@@ -105,7 +105,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool Capture(const CaptureTarget& target
 // payload. So this serves every registration of the thread that awaits a request.
 STROBE_SIGNAL_SAFE bool CaptureAwaited(CaptureTarget& target) {
   bool is_ours = false;
-  for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
+  for (const RegistrationLink* link = RegistrationLinks(); link != nullptr; link = link->next) {
     if (!link->is_awaited(*link)) continue;
     target.token = *link->token;
     is_ours |= Capture(target);
@@ -115,8 +115,8 @@ STROBE_SIGNAL_SAFE bool CaptureAwaited(CaptureTarget& target) {
 
 // The registration of the calling thread whose random timer has this file; nullptr if there is
 // none, because the timer has been stopped, or the file is the program's.
-STROBE_SIGNAL_SAFE ThreadLink* LinkOfTimer(int file) {
-  ThreadLink* link = ThreadLinks();
+STROBE_SIGNAL_SAFE RegistrationLink* LinkOfTimer(int file) {
+  RegistrationLink* link = RegistrationLinks();
   while (link != nullptr &&
          ThreadFileNumber(link->random_timer.event.load(std::memory_order_acquire)) != file)
     link = link->next;
@@ -154,7 +154,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool Identify(const siginfo_t* info, Cap
                                                       Cause& cause) {
   if (info == nullptr) return false;
   if (info->si_code == POLL_HUP) {
-    ThreadLink* const link = LinkOfTimer(info->si_fd);
+    RegistrationLink* const link = LinkOfTimer(info->si_fd);
     if (link == nullptr) return false;
     cause = {.random_timer = &link->random_timer, .was_running = true};
     target.token = *link->token;
@@ -167,8 +167,8 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool Identify(const siginfo_t* info, Cap
   const bool is_request = cause.was_running || info->si_overrun == kRequest;
   target.is_late = cause.was_running && IsLate(static_cast<std::uint32_t>(info->si_timerid));
   target.timer_expiries = is_request ? 0 : 1 + static_cast<std::int64_t>(info->si_overrun);
-  return SlotToken::Unpack(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr),
-                           target.token);
+  return ChannelToken::Unpack(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr),
+                              target.token);
 }
 
 // Calls once each function of other libraries that the handler calls. A loader that binds a

@@ -1,5 +1,5 @@
-// WorkerCore: how it gets a worker, and another one when that has died.
-#include "strobe/worker/program/worker_core.h"
+// RemoteCore: how it gets a worker, and another one when that has died.
+#include "strobe/worker/program/remote_core.h"
 
 #include <chrono>
 #include <filesystem>
@@ -16,22 +16,22 @@
 
 namespace strobe::internal {
 // The threads' accounts begin now.
-void WorkerCore::AnnounceAll() {
+void RemoteCore::AnnounceAll() {
   const SharedArea& area = Platform::Area();
   const std::int64_t now_ns = SystemClock().MonotonicNs();
-  for (const WorkerChannels::Seated& seated : channels_->All()) {
-    Seat& seat = *area.At(seated.index);
-    if (seat.state.load(std::memory_order_acquire) == SeatState::kTaken) {
-      seat.since_cpu_ns = Platform::ThreadCpuTimeNs(seated.thread_id);
-      seat.since_ns = now_ns;
+  for (const RemoteChannels::Entry& entry : channels_->All()) {
+    SharedRegistration& shared = *area.At(entry.index);
+    if (shared.state.load(std::memory_order_acquire) == SharedRegistrationState::kTaken) {
+      shared.since_cpu_ns = Platform::ThreadCpuTimeNs(entry.thread_id);
+      shared.since_ns = now_ns;
     }
-    area.Announce(seated.index);
+    area.Announce(entry.index);
   }
 }
 
 // Joins the worker that serves all programs of the user. Where there is none, or it has no room,
 // begins one of the program's own.
-absl::Status WorkerCore::BeginWorker() {
+absl::Status RemoteCore::BeginWorker() {
   is_here_ = false;
   const std::string path =
       Platform::EnvironmentVariable(kWorkerSocketVariable).value_or(std::string());
@@ -51,7 +51,7 @@ absl::Status WorkerCore::BeginWorker() {
 
 // Has the program served by a thread of its own, if the options want that. `why` is what became of
 // the worker process.
-absl::Status WorkerCore::FallBack(absl::Status why) {
+absl::Status RemoteCore::FallBack(absl::Status why) {
   Serve serve = ServeHere();
   if (!serve) serve = serve_here_;
   if (*options_.worker.fallback == WorkerFallback::kNone || is_here_ || !serve) return why;
@@ -66,7 +66,7 @@ absl::Status WorkerCore::FallBack(absl::Status why) {
   return status;
 }
 
-void WorkerCore::TakeEndingSignals() {
+void RemoteCore::TakeEndingSignals() {
   if (!signal_exit_) {
     signal_exit_.emplace(std::chrono::nanoseconds(stop_timeout_ns()), [this] { StopForSignal(); });
   }
@@ -75,17 +75,17 @@ void WorkerCore::TakeEndingSignals() {
 
 // Tells a new worker what it serves, and takes the worker if that welcomes the program. Unavailable
 // if it does not answer. One in this process has the area and needs no copies of the tables.
-absl::Status WorkerCore::Greet(WorkerProcess worker) {
+absl::Status RemoteCore::Greet(WorkerProcess worker) {
   const absl::StatusOr<Message> offered = worker.AwaitOffer();
   if (!offered.ok()) return absl::UnavailableError(offered.status().message());
   absl::StatusOr<WorkerOffer> offer = AdoptOffer(*offered);
   if (!offer.ok()) return offer.status();
   AnnounceAll();
   const SharedArea& area = Platform::Area();
-  const WorkerChannels::Layout layout = channels_->layout();
+  const RemoteChannels::Layout layout = channels_->layout();
   const HelloText hello{
       .head = {.process_id = Platform::ProcessId(),
-               .copy_mark = SlotToken::CopyMark(),
+               .copy_mark = ChannelToken::CopyMark(),
                .signal = static_cast<std::uint32_t>(signal_.number.load(std::memory_order_relaxed)),
                .channel_bytes = layout.channel_bytes,
                .cells = layout.cells,
@@ -114,7 +114,7 @@ absl::Status WorkerCore::Greet(WorkerProcess worker) {
 
 // Captures get no tables until the new worker has some. The old ones are unmapped unless a capture
 // may still read them.
-void WorkerCore::ReplaceTables(TableMemory tables, TableMemory store) {
+void RemoteCore::ReplaceTables(TableMemory tables, TableMemory store) {
   Platform::WithdrawTables();
   if (channels_->IsCapturing()) {
     tables_.KeepMapped();
@@ -125,7 +125,7 @@ void WorkerCore::ReplaceTables(TableMemory tables, TableMemory store) {
 }
 
 // The worker may work in another directory.
-std::string WorkerCore::OptionLines() const {
+std::string RemoteCore::OptionLines() const {
   ProfilerOptions options = options_;
   std::error_code error;
   const std::filesystem::path directory =
@@ -140,18 +140,19 @@ std::string WorkerCore::OptionLines() const {
 
 // Counts what a worker that has died had not exported, and what threads used since: see
 // ExportMarks. Requires that another one begins next, or none.
-void WorkerCore::CountLoss() {
+void RemoteCore::CountLoss() {
   const SharedArea& area = Platform::Area();
   std::int64_t lost_ns = area.header().unexported_cpu_ns.exchange(0, std::memory_order_relaxed);
-  for (const WorkerChannels::Seated& seated : channels_->All()) {
-    Seat& seat = *area.At(seated.index);
-    const SeatState state = seat.state.load(std::memory_order_acquire);
-    if (state == SeatState::kFree || seat.since_cpu_ns < 0) continue;
-    const std::int64_t cpu_ns =
-        state == SeatState::kLeft ? seat.end_cpu_ns : Platform::ThreadCpuTimeNs(seated.thread_id);
-    if (cpu_ns <= seat.since_cpu_ns) continue;
-    lost_ns += cpu_ns - seat.since_cpu_ns;
-    seat.since_cpu_ns = cpu_ns;
+  for (const RemoteChannels::Entry& entry : channels_->All()) {
+    SharedRegistration& shared = *area.At(entry.index);
+    const SharedRegistrationState state = shared.state.load(std::memory_order_acquire);
+    if (state == SharedRegistrationState::kFree || shared.since_cpu_ns < 0) continue;
+    const std::int64_t cpu_ns = state == SharedRegistrationState::kLeft
+                                    ? shared.end_cpu_ns
+                                    : Platform::ThreadCpuTimeNs(entry.thread_id);
+    if (cpu_ns <= shared.since_cpu_ns) continue;
+    lost_ns += cpu_ns - shared.since_cpu_ns;
+    shared.since_cpu_ns = cpu_ns;
   }
   area.header().lost_cpu_ns.store(lost_ns, std::memory_order_relaxed);
   if (lost_ns <= 0) return;
@@ -160,7 +161,7 @@ void WorkerCore::CountLoss() {
 }
 
 // Begins another worker if this one has died. Its threads' accounts begin anew.
-absl::Status WorkerCore::SeeToWorker() {
+absl::Status RemoteCore::SeeToWorker() {
   if (!is_running_.load(std::memory_order_relaxed)) return NotRunning();
   if (worker_ && !worker_->socket().HasEnded()) return absl::OkStatus();
   if (worker_) channels_->Close();  // what the program brings from here on, no profile has

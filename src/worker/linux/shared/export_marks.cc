@@ -44,36 +44,36 @@ void ExportMarks::PopExported() {
 }
 
 void ExportMarks::GiveBack(std::uint32_t index) {
-  Seat* const seat = area_.At(index);
-  if (seat == nullptr) return;
+  SharedRegistration* const shared = area_.At(index);
+  if (shared == nullptr) return;
   const std::lock_guard lock(mutex_);
   for (Period& period : periods_) {
     std::erase_if(period.clocks, [&](const auto& clocks) {
       if (clocks.first != index) return false;
-      End(period, *seat, clocks.second);
+      End(period, *shared, clocks.second);
       return true;
     });
   }
   if (threads_.erase(index) != 0) {
     Period current;
-    End(current, *seat, {.monotonic_ns = seat->end_ns, .cpu_ns = seat->end_cpu_ns});
+    End(current, *shared, {.monotonic_ns = shared->end_ns, .cpu_ns = shared->end_cpu_ns});
     ended_cpu_ns_ += current.ended_cpu_ns;
   }
-  seat->state.store(SeatState::kFree, std::memory_order_release);
+  shared->state.store(SharedRegistrationState::kFree, std::memory_order_release);
 }
 
-void ExportMarks::End(Period& period, Seat& seat, const Clocks& clocks) {
-  const std::int64_t since_cpu_ns = seat.since_cpu_ns;
+void ExportMarks::End(Period& period, SharedRegistration& shared, const Clocks& clocks) {
+  const std::int64_t since_cpu_ns = shared.since_cpu_ns;
   if (since_cpu_ns < 0 || clocks.cpu_ns < since_cpu_ns) return;
   period.ended_cpu_ns += clocks.cpu_ns - since_cpu_ns;
   AddUnexported(clocks.cpu_ns - since_cpu_ns);
-  MoveTo(seat, clocks);
+  MoveTo(shared, clocks);
 }
 
-void ExportMarks::MoveTo(Seat& seat, const Clocks& clocks) {
+void ExportMarks::MoveTo(SharedRegistration& shared, const Clocks& clocks) {
   if (clocks.cpu_ns < 0) return;
-  seat.since_ns = clocks.monotonic_ns;
-  seat.since_cpu_ns = clocks.cpu_ns;
+  shared.since_ns = clocks.monotonic_ns;
+  shared.since_cpu_ns = clocks.cpu_ns;
 }
 
 void ExportMarks::AddUnexported(std::int64_t cpu_ns) {

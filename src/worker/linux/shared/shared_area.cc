@@ -39,11 +39,12 @@ long Futex(const std::atomic<std::uint32_t>& word, int operation, std::uint32_t 
 
 }  // namespace
 
-std::uint64_t SharedArea::SeatsOffset(std::uint32_t chunks) {
+std::uint64_t SharedArea::RegistrationsOffset(std::uint32_t chunks) {
   return RoundUpToPages(sizeof(SharedAreaHeader) + chunks * sizeof(std::uint64_t));
 }
 std::uint64_t SharedArea::CachesOffset(std::uint32_t chunks) {
-  return RoundUpToPages(SeatsOffset(chunks) + std::uint64_t{chunks} * kChunkSlots * sizeof(Seat));
+  return RoundUpToPages(RegistrationsOffset(chunks) +
+                        std::uint64_t{chunks} * kChunkChannels * sizeof(SharedRegistration));
 }
 std::uint64_t SharedArea::ContextsOffset(std::uint32_t chunks) {
   return CachesOffset(chunks) + SharedCaches::kCaches * SharedCaches::CacheBytes();
@@ -83,7 +84,7 @@ void SharedArea::Place(std::byte* memory) {
   madvise(memory, bytes_, MADV_DONTDUMP);
   header_ = reinterpret_cast<SharedAreaHeader*>(memory);
   changed_ = reinterpret_cast<std::atomic<std::uint64_t>*>(memory + sizeof(SharedAreaHeader));
-  seats_ = reinterpret_cast<Seat*>(memory + SeatsOffset(chunks_));
+  registrations_ = reinterpret_cast<SharedRegistration*>(memory + RegistrationsOffset(chunks_));
 }
 
 bool SharedArea::IsPossible() {
@@ -94,9 +95,9 @@ bool SharedArea::IsPossible() {
   return memory >= 0 && connection >= 0;
 }
 
-absl::StatusOr<SharedArea> SharedArea::Create(std::uint32_t chunks, std::uint32_t chunk_slots,
+absl::StatusOr<SharedArea> SharedArea::Create(std::uint32_t chunks, std::uint32_t chunk_channels,
                                               std::uint64_t chunk_bytes) {
-  if (chunks == 0 || chunks > kMaxChunks || chunk_slots != kChunkSlots ||
+  if (chunks == 0 || chunks > kMaxChunks || chunk_channels != kChunkChannels ||
       chunk_bytes % kPageBytes != 0)
     return absl::InvalidArgumentError("a shared area of that layout is not possible");
   SharedArea area;
@@ -118,7 +119,7 @@ absl::StatusOr<SharedArea> SharedArea::Create(std::uint32_t chunks, std::uint32_
   }
   area.bytes_ = bytes;
   area.Place(static_cast<std::byte*>(memory));
-  if (!area.Allow(0, SeatsOffset(chunks)) ||
+  if (!area.Allow(0, RegistrationsOffset(chunks)) ||
       !area.Allow(CachesOffset(chunks), ChunksOffset(chunks))) {
     const absl::Status status = NoMemory("mprotect");
     area.Unmap();
@@ -126,7 +127,7 @@ absl::StatusOr<SharedArea> SharedArea::Create(std::uint32_t chunks, std::uint32_
   }
   auto& header = *new (memory) SharedAreaHeader;
   header.chunks = chunks;
-  header.chunk_slots = chunk_slots;
+  header.chunk_channels = chunk_channels;
   header.chunk_bytes = chunk_bytes;
   header.address = reinterpret_cast<std::uintptr_t>(memory);
   return area;
@@ -140,13 +141,15 @@ bool SharedArea::Allow(std::uint64_t offset, std::uint64_t limit) const {
 }
 
 bool SharedArea::OpenChunk(std::uint32_t chunk) const {
-  const std::uint64_t seats = SeatsOffset(chunks_) + chunk * kChunkSlots * sizeof(Seat);
+  const std::uint64_t registrations =
+      RegistrationsOffset(chunks_) + chunk * kChunkChannels * sizeof(SharedRegistration);
   const std::uint64_t offset = ChunksOffset(chunks_) + chunk * chunk_bytes_;
-  return chunk < chunks_ && Allow(seats, seats + kChunkSlots * sizeof(Seat)) &&
+  return chunk < chunks_ &&
+         Allow(registrations, registrations + kChunkChannels * sizeof(SharedRegistration)) &&
          Allow(offset, offset + chunk_bytes_);
 }
 
-absl::StatusOr<SharedArea> SharedArea::Adopt(int received, std::uint32_t chunk_slots,
+absl::StatusOr<SharedArea> SharedArea::Adopt(int received, std::uint32_t chunk_channels,
                                              std::uint64_t chunk_bytes) {
   KnownFile file = KnownFile::Of(received);
   const int descriptor = file.number;
@@ -165,11 +168,11 @@ absl::StatusOr<SharedArea> SharedArea::Adopt(int received, std::uint32_t chunk_s
   constexpr std::size_t kFixedBytes = offsetof(SharedAreaHeader, changes);
   if (pread(descriptor, static_cast<void*>(&header), kFixedBytes, 0) != kFixedBytes)
     return refuse("cannot be read");
-  const bool is_ours = header.magic == SharedAreaHeader::kMagic &&
-                       header.version == SharedAreaHeader::kVersion &&
-                       header.seat_bytes == sizeof(Seat) && header.chunk_slots == kChunkSlots &&
-                       chunk_slots == kChunkSlots && header.chunk_bytes == chunk_bytes &&
-                       header.chunks > 0 && header.chunks <= kMaxChunks;
+  const bool is_ours =
+      header.magic == SharedAreaHeader::kMagic && header.version == SharedAreaHeader::kVersion &&
+      header.registration_bytes == sizeof(SharedRegistration) &&
+      header.chunk_channels == kChunkChannels && chunk_channels == kChunkChannels &&
+      header.chunk_bytes == chunk_bytes && header.chunks > 0 && header.chunks <= kMaxChunks;
   if (!is_ours) return refuse("has another layout than this worker's");
   const std::uint64_t bytes = AreaBytes(ChunksOffset(header.chunks), header.chunks, chunk_bytes);
   if (static_cast<std::uint64_t>(info.st_size) < bytes) return refuse("is too short");
@@ -190,8 +193,8 @@ void SharedArea::Unmap() {
   *this = SharedArea();
 }
 
-Seat* SharedArea::At(std::uint32_t slot) const {
-  return slot < chunks_ * kChunkSlots ? &seats_[slot] : nullptr;
+SharedRegistration* SharedArea::At(std::uint32_t channel) const {
+  return channel < chunks_ * kChunkChannels ? &registrations_[channel] : nullptr;
 }
 
 std::span<std::byte> SharedArea::Chunk(std::uint32_t chunk) const {
@@ -200,9 +203,9 @@ std::span<std::byte> SharedArea::Chunk(std::uint32_t chunk) const {
           static_cast<std::size_t>(chunk_bytes_)};
 }
 
-void SharedArea::Announce(std::uint32_t slot) const {
-  changed_[slot / kChunkSlots].fetch_or(std::uint64_t{1} << slot % kChunkSlots,
-                                        std::memory_order_acq_rel);
+void SharedArea::Announce(std::uint32_t channel) const {
+  changed_[channel / kChunkChannels].fetch_or(std::uint64_t{1} << channel % kChunkChannels,
+                                              std::memory_order_acq_rel);
   NoteChange();
 }
 

@@ -45,7 +45,7 @@ TEST_F(ChildTest, ThisProcessEndsAsTheProgramDoes) {
   child.Await(kPeriod, [] {});
   EXPECT_TRUE(child.has_ended());
   child.ReleaseSignals();
-  EXPECT_EQ(child.EndAlike(), 7);
+  EXPECT_EQ(child.EndAsChildDid(), 7);
 }
 
 TEST_F(ChildTest, ASignalThatEndsTheProgramEndsThisProcess) {
@@ -56,7 +56,7 @@ TEST_F(ChildTest, ASignalThatEndsTheProgramEndsThisProcess) {
         child.Run();
         child.Await(kPeriod, [] {});
         child.ReleaseSignals();
-        std::_Exit(child.EndAlike());
+        std::_Exit(child.EndAsChildDid());
       },
       ::testing::KilledBySignal(SIGTERM), "");
 }
@@ -83,7 +83,7 @@ TEST_F(ChildTest, AFileWithoutAFormatIsGivenToTheShell) {
   ASSERT_EQ(child.Fork({.path = PathOf("script"), .arguments = {"script", "4"}}), 0);
   ASSERT_EQ(child.Run(), 0);
   child.Await(kPeriod, [] {});
-  EXPECT_EQ(child.EndAlike(), 5);
+  EXPECT_EQ(child.EndAsChildDid(), 5);
 }
 
 TEST_F(ChildTest, VariablesAreTheProgramsAlone) {
@@ -93,7 +93,7 @@ TEST_F(ChildTest, VariablesAreTheProgramsAlone) {
   ASSERT_EQ(child.Fork(program), 0);
   ASSERT_EQ(child.Run(), 0);
   child.Await(kPeriod, [] {});
-  EXPECT_EQ(child.EndAlike(), 0);
+  EXPECT_EQ(child.EndAsChildDid(), 0);
   EXPECT_EQ(std::getenv("STROBE_TEST_CHILD"), nullptr);
 }
 
@@ -110,7 +110,7 @@ TEST_F(ChildTest, SignalsOfProcessesGoOnToTheProgram) {
     kill(getpid(), SIGUSR1);
   });
   EXPECT_TRUE(is_sent);
-  EXPECT_EQ(child.EndAlike(), 3);
+  EXPECT_EQ(child.EndAsChildDid(), 3);
 }
 
 TEST_F(ChildTest, TheProgramHasTheMaskThatThisProcessHad) {

@@ -1,0 +1,31 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "command.h"
+
+namespace strobe::internal {
+
+absl::StatusOr<FilteredProfile> MakeFilteredProfile(LoadedProfile loaded, const Request& request) {
+  absl::StatusOr<FunctionLines> lines = FunctionLines::Make(loaded, request.full_names);
+  if (!lines.ok()) return lines.status();
+  if (absl::Status status = request.filter.Apply(loaded, *lines); !status.ok()) return status;
+  FilteredProfile subject{.loaded = std::move(loaded), .lines = *std::move(lines)};
+  const auto& types = subject.loaded.profile.value_types;
+  subject.column = subject.loaded.profile.default_value_type;
+  if (!request.type.empty()) {
+    const auto found = std::ranges::find(types, request.type, &ValueType::type);
+    if (found == types.end()) {
+      std::string known;
+      for (const ValueType& type : types) absl::StrAppend(&known, " ", std::string(type.type));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the profile has no type ", request.type, "; it has:", known));
+    }
+    subject.column = static_cast<std::size_t>(found - types.begin());
+  }
+  subject.sum = ColumnSum(subject.profile(), subject.column);
+  subject.samples = SamplesBehind(subject.profile(), subject.column);
+  return subject;
+}
+
+}  // namespace strobe::internal

@@ -1,0 +1,60 @@
+#include "strobe/worker/serve/worker_recordings.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "strobe/base/memory_guard.h"
+#include "strobe/core/stats.h"
+#include "strobe/worker/shared/recording_messages.h"
+
+namespace strobe::internal {
+
+void WorkerRecordings::Serve(Call& call) {
+  // Without memory, the end of the connection is the answer.
+  static_cast<void>(HasMemoryFor(
+      [&] { static_cast<void>(SendProfile(call.socket, call.record(call.options))); }));
+  call.is_done.store(true, std::memory_order_release);
+}
+
+void WorkerRecordings::Begin(const Message& message, const Record& record) {
+  auto call = std::make_unique<Call>();
+  call->socket = WorkerSocket(message.descriptors[0]);
+  if (const WorkerSocket further(message.descriptors[1]); !call->socket.is_open()) return;
+  absl::StatusOr<RecordingOptions> options = SplitRecording(message.text);
+  Update();
+  if (options.ok() && calls_.size() == kMaxRecordings) {
+    options = absl::ResourceExhaustedError("as many recordings as allowed are under way");
+  }
+  if (!options.ok()) {
+    static_cast<void>(SendProfile(call->socket, options.status()));
+    return;
+  }
+  call->options = *std::move(options);
+  call->options.cancelled = call->cancelled;
+  call->record = record;
+  calls_.reserve(calls_.size() + 1);
+  call->thread =
+      WorkerPlatform::RunOnOwnThread("strobe-record", [own = call.get()] { Serve(*own); });
+  if (call->thread.IsRunning()) calls_.push_back(std::move(call));
+}
+
+void WorkerRecordings::Update() {
+  std::erase_if(calls_, [](const std::unique_ptr<Call>& call) {
+    if (call->is_done.load(std::memory_order_acquire)) {
+      call->thread.Join();
+      return true;
+    }
+    const absl::StatusOr<Message> message = call->socket.Receive(0);
+    if (!absl::IsDeadlineExceeded(message.status()))
+      call->cancelled->store(true, std::memory_order_relaxed);
+    return false;
+  });
+}
+
+void WorkerRecordings::End() {
+  for (const std::unique_ptr<Call>& call : calls_) call->thread.Join();
+  calls_.clear();
+}
+
+}  // namespace strobe::internal

@@ -1,0 +1,108 @@
+#include "strobe/worker/program/remote_core.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "../can_begin_workers.h"
+#include "platform/test_system.h"
+#include "support/until_seen.h"
+
+namespace strobe::internal {
+namespace {
+
+// Uses CPU time until the condition holds.
+template <class Condition>
+void BurnUntil(const Condition& condition) {
+  volatile std::uint64_t value = 1;
+  testing::WorkUntil(condition, [&] {
+    for (int i = 0; i < 100'000; ++i) value = value * 6364136223846793005 + 1;
+  });
+}
+
+std::size_t FilesIn(const std::filesystem::path& directory) {
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    files += entry.path().string().ends_with(".pb.gz") ? 1 : 0;
+  return files;
+}
+
+bool HasWalks(const Stats& stats) {
+  std::uint64_t walks = 0;
+  for (const std::uint64_t ends : stats.stack_ends) walks += ends;
+  return walks > 10;
+}
+
+// What is no worker leaves the program as it was: its threads register, and end.
+TEST(RemoteCore, WithoutAWorkerTheProgramGoesOn) {
+  if (!testing::kCanBeginWorkers) GTEST_SKIP() << "ThreadSanitizer follows no nested clone";
+  RemoteCore core({.worker = {.command = "/bin/true"}}, &ServeByDefault);
+  {
+    const Registration before = core.RegisterThread("before");
+    EXPECT_TRUE(before.status().ok()) << before.status();
+    EXPECT_EQ(core.Start().code(), absl::StatusCode::kUnavailable);
+    EXPECT_NE(core.Diagnose().find("has not answered"), std::string::npos) << core.Diagnose();
+    EXPECT_EQ(core.GetStats().threads_registered, 1U);
+  }
+  EXPECT_EQ(core.GetStats().threads_registered, 0U);
+  EXPECT_TRUE(core.RegisterThread("again").status().ok());
+  EXPECT_EQ(core.Stop().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(core.Flush().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+// The threads that have registered stay registered, and each session has a profile.
+TEST(RemoteCore, AThreadOfTheProgramTakesTheWorkersPlace) {
+  if (!testing::kCanBeginWorkers) GTEST_SKIP() << "ThreadSanitizer follows no nested clone";
+  const testing::TemporaryDirectory directory;
+  for (const char* command : {"/bin/true", "/nonexistent"}) {
+    RemoteCore core({.sampling = {.max_overhead = 1},
+                     .exporter = {.directory = directory.path().string()},
+                     .worker = {.command = command, .fallback = WorkerFallback::kInProcess}},
+                    &ServeByDefault);
+    const Registration before = core.RegisterThread("before");
+    ASSERT_TRUE(before.status().ok()) << before.status();
+    for (int session = 0; session < 2; ++session) {
+      const std::size_t files = FilesIn(directory.path());
+      ASSERT_TRUE(core.Start().ok()) << command << core.Diagnose();
+      EXPECT_NE(core.Diagnose().find("A thread of the program serves"), std::string::npos)
+          << core.Diagnose();
+      BurnUntil([&] { return HasWalks(core.GetStats()); });
+      EXPECT_TRUE(core.Flush().ok());
+      EXPECT_EQ(FilesIn(directory.path()), files + 1);
+      EXPECT_TRUE(core.Stop().ok());
+      EXPECT_EQ(FilesIn(directory.path()), files + 2);
+    }
+  }
+}
+
+// A slim program has no parts to go on with.
+TEST(RemoteCore, WithoutPartsThereIsNoFallback) {
+  if (!testing::kCanBeginWorkers) GTEST_SKIP() << "ThreadSanitizer follows no nested clone";
+  RemoteCore core({.worker = {.command = "/nonexistent", .fallback = WorkerFallback::kInProcess}});
+  EXPECT_EQ(core.Start().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(RemoteCore, ASignalBeginsASessionAndTheNextOneEndsIt) {
+  if (!testing::kCanBeginWorkers) GTEST_SKIP() << "ThreadSanitizer follows no nested clone";
+  const testing::TemporaryDirectory directory;
+  RemoteCore core({.sampling = {.toggle_signal = SIGUSR2, .max_overhead = 1},
+                   .exporter = {.directory = directory.path().string()},
+                   .worker = {.command = "/nonexistent", .fallback = WorkerFallback::kInProcess}},
+                  &ServeByDefault);
+  ASSERT_TRUE(core.ToggleStatus().ok()) << core.ToggleStatus();
+  const Registration registration = core.RegisterThread("main");
+  EXPECT_EQ(core.Flush().code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_EQ(kill(getpid(), SIGUSR2), 0);
+  BurnUntil([&] { return HasWalks(core.GetStats()); });
+  ASSERT_EQ(kill(getpid(), SIGUSR2), 0);
+  BurnUntil([&] { return FilesIn(directory.path()) == 1; });
+  BurnUntil([&] { return absl::IsFailedPrecondition(core.Flush()); });
+}
+
+}  // namespace
+}  // namespace strobe::internal
