@@ -42,7 +42,7 @@ struct SharingPlatform : ManualPlatform {
   static constexpr bool kAdoptsChannels = kAdopts;
   static inline std::uint32_t used_chunks = 0;
 
-  static internal::PublishedCode& SharedCode() noexcept { return TheArea().header().code; }
+  static internal::PublishedCode& SharedCode() noexcept { return TheArea().header().codes[0]; }
   static Mapping MapMemory(std::uint64_t bytes) {
     const std::span<std::byte> chunk = TheArea().Chunk(used_chunks);
     if (chunk.size() != bytes) return {};

@@ -34,11 +34,30 @@ void CheckChunks() {
   const std::span<std::byte> first = RemotePlatform::MapMemory(bytes).bytes;
   EXPECT_EQ(first.size(), bytes);
   EXPECT_EQ(RemotePlatform::MapMemory(bytes).bytes.data(), first.data() + bytes);
-  EXPECT_EQ(&RemotePlatform::SharedCode(), &area.header().code);
+  EXPECT_EQ(&RemotePlatform::SharedCode(), &area.header().codes[0]);
   // Captures take their stacks along: nothing is known of any code.
   const UnwindModules* const tables = RemotePlatform::SharedCode().tables.load();
   ASSERT_NE(tables, nullptr);
   EXPECT_TRUE(tables->entries().empty() && !tables->is_complete());
+}
+
+// A worker that the program has lost, because it has closed its files, lives on for a while. What
+// it shows captures then may lie in memory that the program has unmapped.
+void CheckCodes() {
+  ASSERT_TRUE(RemotePlatform::Open(kChunks, Arena::kChannelsPerChunk, kDefaultChunkBytes).ok());
+  auto& codes = RemotePlatform::Area().header().codes;
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < 2 * codes.size(); ++i) {
+    PublishedCode& of_last = RemotePlatform::SharedCode();
+    EXPECT_EQ(&of_last, &codes[last]);
+    last = RemotePlatform::BeginCode();
+    const UnwindModules late({}, /*is_complete=*/true);
+    of_last.generation = 7;
+    of_last.tables = &late;
+    EXPECT_EQ(&RemotePlatform::SharedCode(), &codes[last]);
+    EXPECT_EQ(RemotePlatform::SharedCode().generation, 0U);
+    EXPECT_FALSE(RemotePlatform::SharedCode().tables.load()->is_complete());
+  }
 }
 
 LabelSet SetOf(const std::string& text) { return LabelSet(std::vector<Label>{{"set", text}}); }
@@ -70,6 +89,7 @@ TEST(RemotePlatform, SharesTheLabelsOfThisProcess) {
 TEST(RemotePlatform, GivesOutTheChunksOfItsArea) {
   const auto child = [] {
     CheckChunks();
+    CheckCodes();
     std::exit(::testing::Test::HasFailure() ? 1 : 0);
   };
   EXPECT_EXIT(child(), ::testing::ExitedWithCode(0), "");

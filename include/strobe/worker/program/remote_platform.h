@@ -25,8 +25,9 @@ struct RemotePlatform : LinuxPlatform {
 
   // The area's next chunk. Empty if it has none of that size.
   static Mapping MapMemory(std::uint64_t bytes);
-  // From now on captures know of no code, until a worker shows them tables.
-  static void WithdrawTables();
+  // From now on captures know of no code, until the next worker shows them tables. Returns which of
+  // SharedAreaHeader::codes is that worker's.
+  static std::size_t BeginCode();
   // In the area. Before Open, one that says that nothing is known.
   STROBE_SIGNAL_SAFE static PublishedCode& SharedCode() noexcept;
 };

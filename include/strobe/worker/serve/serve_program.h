@@ -60,6 +60,8 @@ absl::Status CheckHello(const HelloText& hello, std::uint64_t chunk_bytes) {
       head.cells != Traits::Providers::kCellCount || head.chunk_bytes != chunk_bytes)
     return absl::InvalidArgumentError("the program has other parts than its worker");
   if (head.signal > kMaxSignal) return absl::InvalidArgumentError("there is no such signal");
+  if (head.code >= SharedAreaHeader::kCodes)
+    return absl::InvalidArgumentError("there is no such place for what captures know of the code");
   return absl::OkStatus();
 }
 
@@ -96,6 +98,7 @@ absl::StatusOr<AskedSession> ReadHello(const Message& message,
   asked.program.name = std::move(hello->program);
   asked.program.signal = static_cast<int>(head.signal);
   asked.program.copy_mark = head.copy_mark;
+  asked.program.code = static_cast<std::size_t>(head.code);
   if (own_area != nullptr) {
     asked.program.area = *own_area;
     asked.program.is_own = true;

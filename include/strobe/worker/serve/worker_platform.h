@@ -30,6 +30,7 @@ struct ServedProgram {
   std::string name;
   int signal = 0;
   std::uint64_t copy_mark = 0;  // see ChannelToken
+  std::size_t code = 0;         // of SharedAreaHeader::codes
   SharedArea area;
   TableMemory tables;                   // none if the program could not map it
   std::shared_ptr<TableStore> store{};  // of all programs; nullptr if there is none

@@ -47,7 +47,7 @@ enum class MessageKind : std::uint32_t {
 // Each message is this, then `text_bytes` bytes of text.
 struct MessageHead {
   static constexpr std::uint64_t kMagic = 0x524B57424F525453;  // "STROBWKR"
-  static constexpr std::uint32_t kVersion = 3;
+  static constexpr std::uint32_t kVersion = 4;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
@@ -72,8 +72,9 @@ struct Hello {
   std::uint32_t program_bytes = 0;   // of the program's name, which follows
   std::uint64_t tables_address = 0;  // where the program has mapped what the offer has: the memory
   std::uint64_t store_address = 0;   // for tables, and the TableStore's; 0 if it has not
+  std::uint64_t code = 0;            // which of SharedAreaHeader::codes is this worker's
 };
-static_assert(sizeof(Hello) == 64);
+static_assert(sizeof(Hello) == 72);
 
 struct Message {
   // A longer one is refused.

@@ -51,7 +51,9 @@ struct SharedRegistration {
 // A place in the file has 8 bytes or less, in the byte order of the machine.
 struct SharedAreaHeader {
   static constexpr std::uint64_t kMagic = 0x41455241424F5254;  // "TROBAREA"
-  static constexpr std::uint32_t kVersion = 4;
+  static constexpr std::uint32_t kVersion = 5;
+  // One for each of the last workers: one that the program has lost may still write for a while.
+  static constexpr std::size_t kCodes = 8;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
@@ -64,8 +66,8 @@ struct SharedAreaHeader {
   // on a futex.
   alignas(kCacheLineBytes) std::atomic<std::uint32_t> changes{0};
   std::atomic<std::uint32_t> is_awaited{0};  // the worker waits: wake it
-  // What captures know of the code; the worker keeps it current.
-  alignas(kCacheLineBytes) PublishedCode code;
+  // What captures know of the code. The worker keeps one of them current: see Hello.
+  alignas(kCacheLineBytes) std::array<PublishedCode, kCodes> codes;
   // CPU time of threads whose registrations are free and that no exported profile has: see
   // ExportMarks. The worker keeps it current.
   std::atomic<std::int64_t> unexported_cpu_ns{0};

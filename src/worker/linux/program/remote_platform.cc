@@ -25,6 +25,7 @@ struct State {
   std::uint32_t chunk_channels = 0;
   std::uint64_t chunk_bytes = 0;
   std::uint32_t used_chunks = 0;  // guarded by the mutex
+  std::size_t code = 0;           // guarded by the mutex
 };
 
 constinit ForkSafeMutex<LinuxPlatform> mutex;
@@ -35,6 +36,16 @@ constinit std::atomic<PublishedCode*> shared_code{&unknown_code};
 
 bool IsOfThisProcess(const State* own) {
   return own != nullptr && own->fork_count == LinuxPlatform::ForkCount();
+}
+
+// A capture sets is_capturing before it asks for the code. If none is seen under way after this,
+// each later one goes by this code.
+void UseCode(State& own, std::size_t code) {
+  PublishedCode& next = own.area.header().codes[code];
+  next.generation.store(0, std::memory_order_relaxed);
+  next.tables.store(&own.no_tables, std::memory_order_seq_cst);
+  own.code = code;
+  shared_code.store(&next, std::memory_order_seq_cst);
 }
 
 // A fork's child counts its own sets and spans: those of its parent's worker are the parent's.
@@ -72,17 +83,18 @@ absl::Status RemotePlatform::Open(std::uint32_t chunks, std::uint32_t chunk_chan
                                .chunk_bytes = chunk_bytes};
   KeepForEver(made);
   state.store(made, std::memory_order_release);
-  WithdrawTables();
-  shared_code.store(&made->area.header().code, std::memory_order_release);
+  UseCode(*made, 0);
   ProcessLabels().Tell(&ShareLabels);
   TellSlowSpans(&ShareSlowSpan);
   LevelMemory::Share(&LevelsOfThisProcess);
   return absl::OkStatus();
 }
 
-void RemotePlatform::WithdrawTables() {
+std::size_t RemotePlatform::BeginCode() {
+  const std::lock_guard lock(mutex);
   State* const own = state.load(std::memory_order_acquire);
-  own->area.header().code.tables.store(&own->no_tables, std::memory_order_seq_cst);
+  UseCode(*own, (own->code + 1) % SharedAreaHeader::kCodes);
+  return own->code;
 }
 
 const SharedArea& RemotePlatform::Area() { return state.load(std::memory_order_acquire)->area; }
@@ -96,7 +108,7 @@ RemotePlatform::Mapping RemotePlatform::MapMemory(std::uint64_t bytes) {
 }
 
 STROBE_SIGNAL_SAFE PublishedCode& RemotePlatform::SharedCode() noexcept {
-  return *shared_code.load(std::memory_order_relaxed);
+  return *shared_code.load(std::memory_order_seq_cst);
 }
 
 }  // namespace strobe::internal

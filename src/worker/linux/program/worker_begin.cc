@@ -92,7 +92,8 @@ absl::Status RemoteCore::Greet(WorkerProcess worker) {
                .chunk_bytes = layout.chunk_bytes,
                .ring_bytes = static_cast<std::uint32_t>(*options_.threads.ring_bytes),
                .tables_address = offer->tables.address(),
-               .store_address = offer->store.address()},
+               .store_address = offer->store.address(),
+               .code = Platform::BeginCode()},
       .program = Platform::ProgramName(),
       .value_types = JoinValueTypes(layout.value_types),
       .options = OptionLines()};
@@ -112,10 +113,9 @@ absl::Status RemoteCore::Greet(WorkerProcess worker) {
   return status;
 }
 
-// Captures get no tables until the new worker has some. The old ones are unmapped unless a capture
-// may still read them.
+// Captures get no tables until the new worker has some: see BeginCode. The old ones are unmapped
+// unless a capture may still read them.
 void RemoteCore::ReplaceTables(TableMemory tables, TableMemory store) {
-  Platform::WithdrawTables();
   if (channels_->IsCapturing()) {
     tables_.KeepMapped();
     store_.KeepMapped();

@@ -78,7 +78,7 @@ struct Served {
   LabelTable labels{&FindLabels};
   std::vector<std::uint64_t> displaced;
   const UnwindModules* const programs_tables =
-      program.area.header().code.tables.load(std::memory_order_seq_cst);
+      program.area.header().codes[program.code].tables.load(std::memory_order_seq_cst);
   std::uint32_t used_chunks = 0;
   std::mutex clocks_mutex;
   std::unordered_map<std::uint64_t, std::int64_t> clocks;  // by thread: what was read last
@@ -180,7 +180,7 @@ void WorkerPlatform::ForgetClock(std::uint64_t thread_id) {
 }
 
 PublishedCode& WorkerPlatform::SharedCode() noexcept {
-  return served_program->program.area.header().code;
+  return served_program->program.area.header().codes[served_program->program.code];
 }
 
 WorkerPlatform::Mapping WorkerPlatform::MapMemory(std::uint64_t bytes) {
