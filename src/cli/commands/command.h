@@ -1,9 +1,11 @@
 // The subcommands: each makes a text of profiles.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -63,18 +65,25 @@ Text InfoCommand(const FilteredProfile& subject, const Request& request, const P
 Text DiffCommand(const FilteredProfile& base, const FilteredProfile& subject,
                  const Request& request, const Printer& printer);
 
-// The bytes of a profile in a format of `kFormats`.
+// A format that the command writes. Its row in the table of write.cc is all that the command knows
+// of it: names, completion, help, errors and the choice by a file's name come from there.
 struct Format {
   const char* name;
-  const char* suffix;
+  // Of its files: first as Strobe names them, then as others do. nullptr for none.
+  std::array<const char*, 3> suffixes;
+  const char* also_for;  // another reader, for the help; nullptr for none
+  Text (*encode)(const LoadedProfile& loaded, const Request& request);
 };
+// The first is that of standard output.
 std::span<const Format> Formats();
-Text EncodeAs(const std::string& format, const LoadedProfile& loaded, const Request& request);
+// "pprof, folded, ...", for the help.
+std::string FormatNames();
+// The bytes of a profile. `format` is the name of one of them.
+Text EncodeAs(std::string_view format, const LoadedProfile& loaded, const Request& request);
 // By request.format, or by the end of request.output.
 absl::StatusOr<std::string> FormatOf(const Request& request);
 // Without the stacks and frames that a filter has left no samples of.
-Text EncodeWhatIsLeft(const std::string& format, const LoadedProfile& loaded,
-                      const Request& request);
+Text EncodeWhatIsLeft(std::string_view format, const LoadedProfile& loaded, const Request& request);
 Text ComparisonPage(const LoadedProfile& base, const LoadedProfile& loaded);
 
 // Where the files of code are looked for: in `directories`, too.

@@ -35,7 +35,7 @@ void AddConverters(CommandLine& line) {
     CLI::App* const command = line.AddReader(name, description, [&line] { return Convert(line); });
     line.AddFiles(*command, 0);
     line.AddOutput(*command);
-    command->footer("Formats: pprof, folded, speedscope, firefox (and Perfetto), otlp, html.");
+    command->footer("Formats: " + FormatNames() + ".");
   }
   CLI::App* const html = line.AddReader("html", "A page for a browser: flame graph, tables, times",
                                         [&line] { return Html(line); });

@@ -1,9 +1,13 @@
 // Profiles in the formats that the library writes.
+#include <algorithm>
 #include <array>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "command.h"
 #include "profile/merge.h"
 #include "strobe/encode/firefox_encoder.h"
@@ -16,50 +20,80 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::array<Format, 6> kFormats{{{"pprof", ".pb.gz"},
-                                          {"folded", ".folded"},
-                                          {"speedscope", ".speedscope.json"},
-                                          {"firefox", ".firefox.json.gz"},
-                                          {"otlp", ".otlp"},
-                                          {"html", ".html"}}};
+Text EncodePprof(const LoadedProfile& loaded, const Request& request) {
+  return PprofEncoder({.full_names = request.full_names,
+                       .moments = !loaded.profile.moments.empty(),
+                       .comments = loaded.comments})
+      .Encode(loaded.profile, loaded.symbols);
+}
+Text EncodeFolded(const LoadedProfile& loaded, const Request& request) {
+  return FoldedEncoder({.value_type = request.type, .threads = !loaded.profile.threads.empty()})
+      .Encode(loaded.profile, loaded.symbols);
+}
+Text EncodeSpeedscope(const LoadedProfile& loaded, const Request& /*request*/) {
+  return SpeedscopeEncoder().Encode(loaded.profile, loaded.symbols);
+}
+Text EncodeFirefox(const LoadedProfile& loaded, const Request& request) {
+  return FirefoxEncoder({.value_type = request.type}).Encode(loaded.profile, loaded.symbols);
+}
+Text EncodeOtlp(const LoadedProfile& loaded, const Request& /*request*/) {
+  return OtlpEncoder().Encode(loaded.profile, loaded.symbols);
+}
+Text EncodeHtml(const LoadedProfile& loaded, const Request& /*request*/) {
+  return HtmlEncoder().Encode(loaded.profile, loaded.symbols);
+}
+
+constexpr std::array<Format, 6> kFormats{{
+    {"pprof", {".pb.gz", ".pb", ".pprof"}, nullptr, &EncodePprof},
+    {"folded", {".folded"}, nullptr, &EncodeFolded},
+    {"speedscope", {".speedscope.json", ".json"}, nullptr, &EncodeSpeedscope},
+    {"firefox", {".firefox.json.gz"}, "Perfetto", &EncodeFirefox},
+    {"otlp", {".otlp"}, nullptr, &EncodeOtlp},
+    {"html", {".html"}, nullptr, &EncodeHtml},
+}};
+
+bool Has(const Format& format, std::string_view path) {
+  return std::ranges::any_of(format.suffixes, [path](const char* suffix) {
+    return suffix != nullptr && path.ends_with(suffix);
+  });
+}
+
+std::string Suffixes() {
+  return absl::StrJoin(kFormats, ", ", [](std::string* text, const Format& format) {
+    absl::StrAppend(text, format.suffixes.front());
+  });
+}
 
 }  // namespace
 
 std::span<const Format> Formats() { return kFormats; }
 
+std::string FormatNames() {
+  return absl::StrJoin(kFormats, ", ", [](std::string* text, const Format& format) {
+    absl::StrAppend(text, format.name);
+    if (format.also_for != nullptr) absl::StrAppend(text, " (and ", format.also_for, ")");
+  });
+}
+
 absl::StatusOr<std::string> FormatOf(const Request& request) {
   if (!request.format.empty()) return request.format;
+  if (request.output.empty() || request.output == "-") return std::string(kFormats.front().name);
   for (const Format& format : kFormats) {
-    if (request.output.ends_with(format.suffix)) return std::string(format.name);
+    if (Has(format, request.output)) return std::string(format.name);
   }
-  if (request.output.ends_with(".pb") || request.output.ends_with(".pprof")) return "pprof";
-  if (request.output.ends_with(".json")) return "speedscope";
-  if (request.output.empty() || request.output == "-") return "pprof";
   return absl::InvalidArgumentError(
-      absl::StrCat(request.output,
-                   ": which format? Say it by --format, or end the name in .pb.gz, "
-                   ".folded, .speedscope.json, .firefox.json.gz, .otlp or .html"));
+      absl::StrCat(request.output, ": which format? Say it by --format, or end the name in one of ",
+                   Suffixes()));
 }
 
-Text EncodeAs(const std::string& format, const LoadedProfile& loaded, const Request& request) {
-  const Profile& profile = loaded.profile;
-  const Symbols& symbols = loaded.symbols;
-  if (format == "folded") {
-    return FoldedEncoder({.value_type = request.type, .threads = !profile.threads.empty()})
-        .Encode(profile, symbols);
+Text EncodeAs(std::string_view format, const LoadedProfile& loaded, const Request& request) {
+  for (const Format& known : kFormats) {
+    if (format == known.name) return known.encode(loaded, request);
   }
-  if (format == "speedscope") return SpeedscopeEncoder().Encode(profile, symbols);
-  if (format == "firefox")
-    return FirefoxEncoder({.value_type = request.type}).Encode(profile, symbols);
-  if (format == "otlp") return OtlpEncoder().Encode(profile, symbols);
-  if (format == "html") return HtmlEncoder().Encode(profile, symbols);
-  return PprofEncoder({.full_names = request.full_names,
-                       .moments = !profile.moments.empty(),
-                       .comments = loaded.comments})
-      .Encode(profile, symbols);
+  return absl::InvalidArgumentError(absl::StrCat("which format? There are ", FormatNames()));
 }
 
-Text EncodeWhatIsLeft(const std::string& format, const LoadedProfile& loaded,
+Text EncodeWhatIsLeft(std::string_view format, const LoadedProfile& loaded,
                       const Request& request) {
   const absl::StatusOr<LoadedProfile> sum = MergeProfiles(std::span(&loaded, 1));
   if (!sum.ok()) return sum.status();

@@ -89,10 +89,16 @@ TEST(CommandTest, EveryFormatIsWrittenAndFoundByItsName) {
     ASSERT_TRUE(bytes.ok()) << format.name << bytes.status();
     EXPECT_FALSE(bytes->empty()) << format.name;
     EXPECT_EQ(*FormatOf(With<&Request::format>(format.name)), format.name);
-    EXPECT_TRUE(FormatOf(With<&Request::output>(std::string("a") + format.suffix)).ok())
-        << format.name;
+    EXPECT_NE(FormatNames().find(format.name), std::string::npos);
+    for (const char* suffix : format.suffixes) {
+      if (suffix == nullptr) continue;
+      EXPECT_EQ(*FormatOf(With<&Request::output>(std::string("a") + suffix)), format.name);
+    }
+    EXPECT_THAT(std::string(FormatOf(With<&Request::output>("a.unknown")).status().message()),
+                ::testing::HasSubstr(format.suffixes.front()));
   }
-  EXPECT_FALSE(FormatOf(With<&Request::output>("a.unknown")).ok());
+  EXPECT_EQ(*FormatOf(With<&Request::output>("-")), Formats().front().name);
+  EXPECT_FALSE(EncodeAs("unknown", ProfileOfTwo(), {}).ok());
 }
 
 TEST(CommandTest, WhatAFilterHasLeftOutIsNotWritten) {
