@@ -48,7 +48,7 @@ void RunWorkerIfAsked(int argc, char** argv) {
 }  // namespace strobe
 
 // A call of RunWorkerIfAsked, or the flag -Wl,-u, makes a linker take it.
-extern "C" __attribute__((visibility("hidden"))) void strobe_make_remote_core(
+extern "C" __attribute__((visibility("hidden"))) void strobe_make_worker_core(
     const strobe::ProfilerOptions& options, const void* channel_parts,
     absl::StatusOr<std::unique_ptr<strobe::internal::AbstractCore>>& core) {
   core = strobe::internal::Make(options, channel_parts);
