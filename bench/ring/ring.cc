@@ -108,8 +108,8 @@ class BoostContender {
 
 #ifdef STROBE_BENCH_RIGTORP
 template <std::size_t kSlotWords>
-struct FilledThread {
-  explicit FilledThread(std::uint64_t sequence) noexcept { Fill(words.data(), sequence); }
+struct FilledSlot {
+  explicit FilledSlot(std::uint64_t sequence) noexcept { Fill(words.data(), sequence); }
   Slot<kSlotWords> words;
 };
 template <std::size_t kSlotWords>
@@ -117,7 +117,7 @@ class RigtorpContender {
  public:
   bool Push(std::uint64_t sequence) { return queue_.try_emplace(sequence); }
   bool Pop(std::uint64_t sequence, bool& good) {
-    FilledThread<kSlotWords>* record = queue_.front();
+    FilledSlot<kSlotWords>* record = queue_.front();
     if (record == nullptr) return false;
     if (!Check(record->words.data(), sequence)) good = false;
     queue_.pop();
@@ -125,7 +125,7 @@ class RigtorpContender {
   }
 
  private:
-  rigtorp::SPSCQueue<FilledThread<kSlotWords>> queue_{kSlots<kSlotWords>};
+  rigtorp::SPSCQueue<FilledSlot<kSlotWords>> queue_{kSlots<kSlotWords>};
 };
 #endif
 

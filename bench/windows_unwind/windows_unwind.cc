@@ -78,12 +78,12 @@ std::uint64_t WaitAtLeaf(Path& path, std::size_t depth) {
 }
 
 // A thread that stands on one stack after the other.
-class FilteredProfile {
+class Subject {
  public:
-  explicit FilteredProfile(std::uint64_t number) : number_(number), thread_([this] { Run(); }) {
+  explicit Subject(std::uint64_t number) : number_(number), thread_([this] { Run(); }) {
     WaitForSingleObject(is_there_, INFINITE);
   }
-  ~FilteredProfile() {
+  ~Subject() {
     is_ending_ = true;
     SetEvent(may_go_);
     thread_.join();
@@ -154,7 +154,7 @@ class Measurement {
     modules_.BuildAll();
     snapshot_ = modules_.Snapshot();
     for (std::size_t i = 0; i < kThreads; ++i)
-      subjects_.push_back(std::make_unique<FilteredProfile>(i + 1));
+      subjects_.push_back(std::make_unique<Subject>(i + 1));
   }
 
   void Round(std::size_t round) {
@@ -194,7 +194,7 @@ class Measurement {
   static constexpr std::array<const char*, kContenders> kContenderNames = {
       "strobe_tables", "strobe_tables_with_memo", "RtlVirtualUnwind"};
 
-  std::size_t Walk(Contender contender, FilteredProfile& subject) {
+  std::size_t Walk(Contender contender, Subject& subject) {
     if (contender == kWindows) return WalkByWindows(subject.context(), trace_);
     const CONTEXT& context = subject.context();
     const CopiedStackMemory memory(context.Rsp, subject.stack());
@@ -207,7 +207,7 @@ class Measurement {
   }
 
   // Whether both come to the same frames, and we to the end of the stack.
-  bool Compare(FilteredProfile& subject) {
+  bool Compare(Subject& subject) {
     const std::size_t ours = Walk(kTables, subject);
     const Trace our_trace = trace_;
     const std::size_t frames = WalkByWindows(subject.context(), trace_);
@@ -244,7 +244,7 @@ class Measurement {
         frames += Walk(contender, *subjects_[random.Below(kThreads)]);
       return frames;
     });
-    FilteredProfile& subject = *subjects_[round % kThreads];
+    Subject& subject = *subjects_[round % kThreads];
     Walk(contender, subject);
     Time(kRepeated, contender, [&] {
       std::size_t frames = 0;
@@ -262,7 +262,7 @@ class Measurement {
 
   internal::CfiModules modules_;
   std::shared_ptr<const UnwindModules> snapshot_;
-  std::vector<std::unique_ptr<FilteredProfile>> subjects_;
+  std::vector<std::unique_ptr<Subject>> subjects_;
   Trace trace_{};
   std::size_t rounds_ = 0;
   std::size_t unequal_ = 0;

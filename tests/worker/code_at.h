@@ -1,4 +1,4 @@
-// Where generated code begins that nobody runs.
+// CodeAt: an address for generated code that tests register and never execute.
 #pragma once
 
 #include "strobe/base/address.h"

@@ -77,8 +77,8 @@ struct Served {
           : static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(program.process_id), 0));
   LabelTable labels{&FindLabels};
   std::vector<std::uint64_t> displaced;
-  const UnwindModules* const programs_tables =
-      program.area.header().codes[program.code].tables.load(std::memory_order_seq_cst);
+  PublishedCode& code = program.area.header().codes[program.code];
+  const UnwindModules* const programs_tables = code.tables.load(std::memory_order_seq_cst);
   std::uint32_t used_chunks = 0;
   std::mutex clocks_mutex;
   std::unordered_map<std::uint64_t, std::int64_t> clocks;  // by thread: what was read last
@@ -179,9 +179,7 @@ void WorkerPlatform::ForgetClock(std::uint64_t thread_id) {
   served_program->clocks.erase(thread_id);
 }
 
-PublishedCode& WorkerPlatform::SharedCode() noexcept {
-  return served_program->program.area.header().codes[served_program->program.code];
-}
+PublishedCode& WorkerPlatform::SharedCode() noexcept { return served_program->code; }
 
 WorkerPlatform::Mapping WorkerPlatform::MapMemory(std::uint64_t bytes) {
   const std::span<std::byte> chunk =
