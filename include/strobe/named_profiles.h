@@ -19,6 +19,7 @@ namespace strobe {
 // Keeps the last profile in memory, for the one who decides whether it becomes a file.
 class KeepingExporter {
  public:
+  static constexpr bool kBringsNoFiles = true;
   explicit KeepingExporter(std::shared_ptr<std::string> bytes) : bytes_(std::move(bytes)) {}
   absl::StatusOr<std::string> Export(const ExportRequest& request) {
     bytes_->assign(request.bytes);

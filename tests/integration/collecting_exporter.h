@@ -17,29 +17,19 @@
 #include "counted_walks.h"
 #include "gtest/gtest.h"
 #include "measured_work.h"
+#include "strobe/base/sanitizers.h"
 #include "strobe/own_parts.h"
+
+namespace strobe::testing {
 
 // Late: a sanitizer holds a signal back until the thread's next call of the C library, so that the
 // registers that the handler gets are of another place than its stack, and a second signal
 // meanwhile is dropped. Amounts hold all the same; stacks mean nothing.
-#if defined(__SANITIZE_THREAD__)
-#define STROBE_TEST_SIGNALS_ARE_LATE 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define STROBE_TEST_SIGNALS_ARE_LATE 1
-#endif
-#endif
-
-namespace strobe::testing {
-
-#ifdef STROBE_TEST_SIGNALS_ARE_LATE
-inline constexpr bool kSignalsAreLate = true;
-#else
-inline constexpr bool kSignalsAreLate = false;
-#endif
+inline constexpr bool kSignalsAreLate = internal::kHasThreadSanitizer;
 
 class CollectingExporter {
  public:
+  static constexpr bool kBringsNoFiles = true;
   struct Exported {
     Profile profile;
     std::string bytes;

@@ -101,6 +101,7 @@ static_assert(Encoder<KeepingEncoder>);
 
 class NullExporter {
  public:
+  static constexpr bool kBringsNoFiles = true;
   explicit NullExporter(const ExporterOptions& /*options*/) {}
   absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) {
     return std::string("memory");
@@ -110,6 +111,7 @@ static_assert(Exporter<NullExporter>);
 
 class NullSymbolizer {
  public:
+  static constexpr bool kBringsNoFiles = true;
   absl::StatusOr<Symbols> Symbolize(const Profile& /*profile*/) { return Symbols(); }
 };
 static_assert(Symbolizer<NullSymbolizer>);

@@ -28,6 +28,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "strobe/base/sanitizers.h"
 #include "strobe/platform/capture_target.h"
 #include "support/until_seen.h"
 
@@ -38,13 +39,7 @@ using internal::CaptureTarget;
 using internal::ChannelToken;
 using ::testing::HasSubstr;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kIsSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kIsSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kIsSanitized = false;
-#endif
+constexpr bool kIsSanitized = internal::kHasAddressSanitizer || internal::kHasThreadSanitizer;
 
 constexpr std::uint8_t kArena = internal::kMaxArenas - 1;
 std::uint64_t Payload(std::uint32_t index) {
@@ -191,8 +186,10 @@ bool CheckGap(void* /*context*/, const CaptureTarget& target) {
 }
 
 // That the gaps have the mean is what random_timer_test.cc says. Each must pass before its expiry;
-// how late an expiry may come is up to the machine, but not all are late.
-TEST_F(LinuxPlatformTest, ARandomTimerExpiresAfterEachGapThatItDraws) {
+// how late an expiry may come is up to the machine, but not all are late. run(act) carries out what
+// starts and stops the timer.
+void ExpectAnExpiryAfterEachGap(int signal,
+                                const std::function<void(const std::function<void()>& act)>& run) {
   constexpr std::uint32_t kSeed = 7;
   constexpr int kWanted = 500;
   internal::CaptureEntryOf(kArena).function = &CheckGap;
@@ -205,12 +202,15 @@ TEST_F(LinuxPlatformTest, ARandomTimerExpiresAfterEachGapThatItDraws) {
   gaps.count = gaps.early = gaps.in_time = 0;
   gaps.before_ns = SteadyNs();
   gaps.before_cpu_ns = OwnCpuNs();
-  const bool is_started = LinuxPlatform::StartRandomTimer(
-      link.random_timer, LinuxPlatform::CurrentThreadId(), 0, kMeanGapNs, kSeed, signal_);
+  bool is_started = false;
+  run([&, thread = LinuxPlatform::CurrentThreadId()] {
+    is_started =
+        LinuxPlatform::StartRandomTimer(link.random_timer, thread, 0, kMeanGapNs, kSeed, signal);
+  });
   if (is_started) {
     testing::WorkUntil([] { return gaps.count >= kWanted && gaps.in_time > 0; }, [] {});
   }
-  LinuxPlatform::StopRandomTimer(link.random_timer);
+  run([&] { LinuxPlatform::StopRandomTimer(link.random_timer); });
   const std::int64_t weight = arrivals[1].weight;
   const std::int64_t stop_ns = OwnCpuNs();
   while (is_started && OwnCpuNs() - stop_ns < 20'000'000) {
@@ -223,6 +223,15 @@ TEST_F(LinuxPlatformTest, ARandomTimerExpiresAfterEachGapThatItDraws) {
   EXPECT_EQ(gaps.early, 0);
   EXPECT_EQ(link.random_timer.draws, kSeed + 1 + static_cast<std::uint32_t>(weight))
       << "one gap for each expiry, and one that is under way";
+}
+
+TEST_F(LinuxPlatformTest, ARandomTimerExpiresAfterEachGapThatItDraws) {
+  ExpectAnExpiryAfterEachGap(signal_, [](const std::function<void()>& act) { act(); });
+}
+
+// Its event is the program's all the same.
+TEST_F(LinuxPlatformTest, AThreadWithFilesOfItsOwnStartsAndStopsRandomTimers) {
+  ExpectAnExpiryAfterEachGap(signal_, &LinuxPlatform::WithOwnFiles);
 }
 
 TEST_F(LinuxPlatformTest, ARandomTimerIsRefusedForASignalThatCouldDoHarm) {
@@ -601,7 +610,8 @@ TEST_F(LinuxPlatformTest, MemoryIsCommittedPageByPageAndGivenBack) {
 TEST_F(LinuxPlatformTest, ALineIsOneLine) {
   ::testing::internal::CaptureStderr();
   LinuxPlatform::WriteLine("strobe: a line");
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "strobe: a line\n");
+  LinuxPlatform::WithOwnFiles([] { LinuxPlatform::WriteLine("strobe: another line"); });
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "strobe: a line\nstrobe: another line\n");
 }
 
 TEST_F(LinuxPlatformTest, ReadStackCopiesUpToWhatIsNotMapped) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "can_begin_workers.h"
+#include "strobe/base/sanitizers.h"
 #include "strobe/own_parts.h"
 #include "strobe/worker/program/local_worker.h"
 
@@ -15,15 +16,7 @@ namespace strobe {
 namespace {
 
 // It looks by pipes whether it may read an object's type.
-#if defined(__has_feature)
-#if __has_feature(undefined_behavior_sanitizer)
-constexpr bool kChecksTypesByFiles = true;
-#else
-constexpr bool kChecksTypesByFiles = false;
-#endif
-#else
-constexpr bool kChecksTypesByFiles = false;
-#endif
+constexpr bool kChecksTypesByFiles = internal::kHasUndefinedBehaviorSanitizer;
 
 struct NowhereExporter {
   absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) {

@@ -21,6 +21,7 @@ struct AllocationProvider {
   static constexpr bool kHasLevels = true;
   // The last two are what is live when a profile's time ends. The blocks of all threads are in the
   // rows of one thread, which is called "[live]".
+  static constexpr bool kBringsNoFiles = true;
   static constexpr std::array<ValueType, 4> kValueTypes{
       ValueType{"alloc_objects", "count"}, ValueType{"alloc_space", "bytes"},
       ValueType{"inuse_objects", "count"}, ValueType{"inuse_space", "bytes"}};

@@ -54,6 +54,15 @@ class Part {
   std::conditional_t<kCanBeGiven, std::optional<T>, Nothing> given_{};
 };
 
+// A part that brings no open file to the calls of its functions: what they use, they open, or they
+// ask whether a number that they have kept is still their file. A session all of whose parts are so
+// has files of its own, where the platform can: its threads take no number of the program's.
+// Without the mark, the functions are called with the program's files.
+template <class P>
+concept BringsNoFiles = requires {
+  requires P::kBringsNoFiles;
+};
+
 namespace internal {
 template <class Symbolizer, class Outputs, class Providers>
 struct PartsFor;  // export/parts.h

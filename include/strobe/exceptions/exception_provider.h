@@ -15,6 +15,7 @@ inline constexpr std::string_view kExceptionLabel = "exception";
 // Brings the throws that ExceptionSampling (exception_sampling.h) sees, which has to be on.
 struct ExceptionProvider {
   static constexpr bool kBringsEvents = true;
+  static constexpr bool kBringsNoFiles = true;
   static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"exceptions", "count"}};
   [[nodiscard]] bool enabled() const { return true; }
 };

@@ -30,6 +30,7 @@ namespace strobe {
 //   or Export.
 class DirectoryExporter {
  public:
+  static constexpr bool kBringsNoFiles = true;
   // Entries read when old files are removed; a directory with more entries keeps some files longer.
   static constexpr std::size_t kMaxDirectoryEntries = 100'000;
   static constexpr std::size_t kMaxProgramBytes = 128;

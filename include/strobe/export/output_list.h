@@ -20,6 +20,7 @@ struct Output {
 
   static constexpr std::string_view kFileSuffix = E::kFileSuffix;
   static constexpr std::string_view kContentType = E::kContentType;
+  static constexpr bool kBringsNoFiles = BringsNoFiles<X>;
 
   Part<E> encoder{};
   Part<X, ExporterOptions> exporter{};
@@ -40,6 +41,7 @@ inline constexpr std::size_t kMaxWaitingProfiles = 8;
 template <class... Outputs>
 struct OutputList {
   static constexpr std::size_t kCount = sizeof...(Outputs);
+  static constexpr bool kBringsNoFiles = (BringsNoFiles<Outputs> && ...);
   static constexpr std::array<std::string_view, kCount> kFileSuffixes{Outputs::kFileSuffix...};
   static_assert(kCount >= 1 && kCount <= kMaxOutputs, "an OutputList has from 1 to 8 outputs");
 };

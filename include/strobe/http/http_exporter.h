@@ -51,6 +51,7 @@ struct HttpTools {
 // of its own.
 class HttpExporter {
  public:
+  static constexpr bool kBringsNoFiles = true;
   static constexpr std::chrono::milliseconds kFirstWait{250};
   static constexpr std::chrono::seconds kMinPause{5};
   static constexpr std::chrono::seconds kMaxPause{300};

@@ -12,6 +12,7 @@ namespace strobe {
 // are those of Go's mutex profiles.
 struct ContentionProvider {
   static constexpr bool kBringsEvents = true;
+  static constexpr bool kBringsNoFiles = true;
   static constexpr std::array<ValueType, 2> kValueTypes{ValueType{"contentions", "count"},
                                                         ValueType{"delay", "nanoseconds"}};
   [[nodiscard]] bool enabled() const { return true; }

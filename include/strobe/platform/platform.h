@@ -105,6 +105,10 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 // * RunOnOwnThread(name, body): starts a thread that blocks all signals; the caller joins it. The
 //   result does not run if the system refused. The thread's stack, priority and CPUs do not depend
 //   on those of the caller.
+// * WithOwnFiles(body), optional: runs `body` on a thread whose files are not the program's, and
+//   waits for it. The threads that body begins by RunOnOwnThread share these files. There, the
+//   other functions of the platform still reach the program's where they need them. If the system
+//   refuses, body has the program's files. It throws nothing.
 // * WorkInBackground(), optional: lowers the calling thread's claim to the CPUs below the
 //   program's. For threads of RunOnOwnThread.
 // * WakeInTime(), optional: lets the calling thread wake from its waits with as little delay as the

@@ -26,6 +26,7 @@ namespace strobe {
 // times gets a random timer if the system allows it and the budget pays for it, and else instants.
 class CpuTimeProvider {
  public:
+  static constexpr bool kBringsNoFiles = true;
   static constexpr std::array<ValueType, 2> kValueTypes{ValueType{"samples", "count"},
                                                         ValueType{"cpu", "nanoseconds"}};
   static constexpr bool kCountsSamples = true;

@@ -16,6 +16,7 @@ namespace strobe {
 // at has none of it. The time in which a thread could run and has no CPU is part of it, too.
 class OffCpuTimeProvider {
  public:
+  static constexpr bool kBringsNoFiles = true;
   static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"off_cpu", "nanoseconds"}};
   using WaitsOf = WallTimeProvider;
 

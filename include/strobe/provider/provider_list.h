@@ -25,6 +25,7 @@ template <SampleProvider... Providers>
 class ProviderList {
  public:
   static constexpr std::size_t kCount = sizeof...(Providers);
+  static constexpr bool kBringsNoFiles = (BringsNoFiles<Providers> && ...);
   static constexpr std::size_t kValueCount = (Providers::kValueTypes.size() + ... + 0);
   template <std::size_t kIndex>
   using At = std::tuple_element_t<kIndex, std::tuple<Providers...>>;

@@ -13,6 +13,7 @@ namespace strobe {
 // from its attachment to its last poll exactly.
 class WallTimeProvider {
  public:
+  static constexpr bool kBringsNoFiles = true;
   static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"wall", "nanoseconds"}};
 
   struct ThreadState {

@@ -56,6 +56,7 @@ struct ImageSymbolizerOptions {
 // module's load bias. An address in no module becomes "0x7f12...".
 class ImageSymbolizer {
  public:
+  static constexpr bool kBringsNoFiles = true;
   // A longer mangled name stays mangled: the cost of demangling grows faster than the name.
   static constexpr std::size_t kMaxMangledBytes = 4096;
 

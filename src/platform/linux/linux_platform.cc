@@ -32,6 +32,7 @@
 #include "stack_bounds.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/platform/linux/descriptor.h"
+#include "strobe/platform/linux/own_files.h"
 #include "task_files.h"
 
 // The name in the manual. glibc's headers have it since 2.37 only.
@@ -289,8 +290,10 @@ LinuxPlatform::OwnThread LinuxPlatform::RunOnOwnThread(const char* name,
   struct Start {
     std::string name;
     std::function<void()> body;
+    std::shared_ptr<internal::ProgramFiles> program_files;
   };
-  auto start = std::make_unique<Start>(Start{name, std::move(body)});
+  auto start =
+      std::make_unique<Start>(Start{name, std::move(body), internal::FilesOfThread::Program()});
   // The new thread inherits this mask, so it blocks every signal from its first instruction.
   sigset_t all;
   sigset_t before;
@@ -303,6 +306,7 @@ LinuxPlatform::OwnThread LinuxPlatform::RunOnOwnThread(const char* name,
     pthread_setname_np(pthread_self(), own->name.substr(0, 15).c_str());
     const internal::OwnThreadMark mark(CurrentThreadId(), ForkCount(), &ThreadCpuTimeNs);
     TakeCpusOfProcess();
+    const internal::FilesOfThread files(std::move(own->program_files));
     own->body();
     return nullptr;
   };
@@ -351,7 +355,13 @@ void LinuxPlatform::WriteLine(const std::string& text) {
   const std::string line = text + "\n";
   // One write, so that lines of several threads do not mix. If standard error is closed, the line
   // is lost.
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  internal::WithProgramFiles([&line] {
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  });
+}
+
+void LinuxPlatform::WithOwnFiles(const std::function<void()>& body) {
+  internal::WithOwnFiles(body);
 }
 
 LinuxPlatform::Mapping LinuxPlatform::MapMemory(std::uint64_t bytes) {

@@ -13,15 +13,12 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "strobe/base/sanitizers.h"
 
 namespace strobe::internal {
 namespace {
 
-#if defined(__has_feature)
-constexpr bool kHasOtherNew = __has_feature(thread_sanitizer);
-#else
-constexpr bool kHasOtherNew = false;
-#endif
+constexpr bool kHasOtherNew = kHasThreadSanitizer;
 constexpr const char* kWhyNot = "clang's ThreadSanitizer brings its own operator new";
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;

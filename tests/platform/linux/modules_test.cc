@@ -21,16 +21,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "strobe/base/sanitizers.h"
 #include "strobe/core/module_map.h"
 #include "strobe/platform/linux/linux_platform.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define STROBE_TEST_HAS_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define STROBE_TEST_HAS_THREAD_SANITIZER 1
-#endif
-#endif
 
 namespace strobe {
 namespace {
@@ -243,9 +236,8 @@ TEST(LinuxForks, AChildCountsOneMoreAndKnowsItself) {
 // The loader's lock is held by another thread at the instant of the fork, so in the child it is
 // held for ever. What the child would ask the loader, it answers from what the parent knew.
 TEST(LinuxForks, AChildWhoseLoaderIsStuckGoesOn) {
-#ifdef STROBE_TEST_HAS_THREAD_SANITIZER
-  GTEST_SKIP() << "ThreadSanitizer ends the child of a process with threads";
-#endif
+  if (internal::kHasThreadSanitizer)
+    GTEST_SKIP() << "ThreadSanitizer ends the child of a process with threads";
   LinuxPlatform::ForkCount();
   const std::vector<Module> before = LinuxPlatform::Modules();
   struct Gate {

@@ -7,7 +7,9 @@
 #include <thread>
 
 #include "gtest/gtest.h"
+#include "strobe/base/sanitizers.h"
 #include "strobe/platform/linux/descriptor.h"
+#include "strobe/platform/linux/linux_platform.h"
 #include "strobe/testing/latch.h"
 #include "support/open_files.h"
 
@@ -22,6 +24,7 @@ TEST(OwnFilesTest, TheThreadHasNoFileOfTheProgram) {
   std::thread([&] {
     if (!TakeOwnFiles()) return;
     EXPECT_FALSE(IsOpen(programs));
+    if (kHasAddressSanitizer || kHasThreadSanitizer || kHasUndefinedBehaviorSanitizer) return;
     const FileIdentity null = FileIdentity::Of(STDIN_FILENO);
     for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
       EXPECT_EQ(FileIdentity::Of(number), null) << number;
@@ -43,6 +46,42 @@ TEST(OwnFilesTest, TheProgramReachesNoFileOfTheThreadAndOfThoseThatItBegins) {
     close(STDOUT_FILENO);
   }).join();
   EXPECT_EQ(FileIdentity::Of(STDOUT_FILENO), output) << "what the thread closes is its own";
+}
+
+// The lowest number that is free for the program.
+int NextNumber() {
+  int number = -1;
+  WithProgramFiles([&number] {
+    number = OpenNull();
+    close(number);
+  });
+  return number;
+}
+
+TEST(OwnFilesTest, WhatThreadsOpenWithFilesOfTheirOwnTakesNoNumberOfTheProgram) {
+  const int next = NextNumber();
+  bool has_own = false;
+  const auto open_one = [&] {
+    const int own = OpenNull();
+    EXPECT_TRUE(IsOpen(own));
+    EXPECT_EQ(NextNumber(), next);
+    close(own);
+  };
+  WithOwnFiles([&] {
+    has_own = FilesOfThread::Program() != nullptr;
+    if (!has_own) return;
+    const int shared = OpenNull();
+    open_one();
+    WithOwnFiles(open_one);
+    LinuxPlatform::RunOnOwnThread("strobe-own", [&] {
+      EXPECT_TRUE(IsOpen(shared)) << "it shares them";
+      open_one();
+    }).Join();
+    close(shared);
+  });
+  if (!has_own) GTEST_SKIP() << "the system refuses";
+  EXPECT_EQ(NextNumber(), next);
+  EXPECT_EQ(FilesOfThread::Program(), nullptr) << "the calling thread has kept its files";
 }
 
 TEST(OwnFilesTest, NoPipeOfTheProgramStaysOpen) {

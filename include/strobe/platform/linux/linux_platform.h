@@ -99,6 +99,7 @@ struct LinuxPlatform {
   static std::size_t ReadStack(std::uint64_t address, std::span<std::uint8_t> bytes) noexcept;
 
   static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
+  static void WithOwnFiles(const std::function<void()>& body);
   static void WorkInBackground();
   static void WakeInTime();
   static std::uint64_t ForkCount();

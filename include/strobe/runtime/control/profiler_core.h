@@ -274,12 +274,30 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     signal_.number.store(signal, std::memory_order_relaxed);
     if (!no_worker_.ok())
       Platform::WriteLine("strobe: samples in process: " + std::string(no_worker_.message()));
-    const auto running = std::make_shared<RunningSession<Traits>>(
-        options_, parts_, registry_, loaded_code_, counters_, signal_, maker_);
-    if (absl::Status status = running->Begin(); !status.ok()) return status;
-    current_.Set(running);
-    running->session().Begin();
+    const auto running = BeginRunning();
+    if (!running.ok()) return running.status();
+    current_.Set(*running);
+    (*running)->session().Begin();
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::shared_ptr<RunningSession<Traits>>> BeginRunning() {
+    std::shared_ptr<RunningSession<Traits>> running;
+    absl::Status status = OutOfMemory();
+    const auto begin = [&] {
+      static_cast<void>(counters_.HasMemoryFor([&] {
+        running = std::make_shared<RunningSession<Traits>>(
+            options_, parts_, registry_, loaded_code_, counters_, signal_, maker_);
+        status = running->Begin();
+      }));
+    };
+    if constexpr (kSharesNoFiles<Traits>) {
+      Platform::WithOwnFiles(begin);
+    } else {
+      begin();
+    }
+    if (!status.ok()) return status;
+    return running;
   }
 
   // Requires control_mutex_. Throws nothing.

@@ -16,6 +16,7 @@
 #include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
+#include "strobe/core/part.h"
 #include "strobe/core/profile.h"
 #include "strobe/core/recording_options.h"
 #include "strobe/export/parts.h"
@@ -31,6 +32,14 @@
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
+
+// Whether the session's threads have files of their own.
+template <class Traits>
+inline constexpr bool kSharesNoFiles = requires {
+  &Traits::Platform::WithOwnFiles;
+}
+&&BringsNoFiles<typename Traits::Symbolizer>&& BringsNoFiles<typename Traits::Providers>&&
+    BringsNoFiles<typename Traits::Outputs>;
 
 // How long a session's end waits for the last export.
 inline std::chrono::milliseconds StopTimeout(const ExporterOptions& options) {
@@ -71,7 +80,8 @@ class RunningSession {
   // Ends the sampling of a thread whose registration ends.
   void Detach(RegisteredThread<Traits>& thread) { session_.Detach(thread); }
 
-  // Begins both threads, or none. session().Begin() attaches the program's threads.
+  // Begins both threads, or none, with the calling thread's files. session().Begin() attaches the
+  // program's threads.
   absl::Status Begin() {
     if (!session_.has_provider()) {
       return absl::InvalidArgumentError(

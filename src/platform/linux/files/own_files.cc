@@ -3,17 +3,74 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <cstdlib>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
 
-#include "call_filter.h"
+#include "strobe/base/sanitizers.h"
+#include "strobe/platform/linux/linux_platform.h"
 
 namespace strobe::internal {
+
+class ProgramFiles {
+ public:
+  ProgramFiles() : thread_(LinuxPlatform::RunOnOwnThread("strobe-files", [this] { Run(); })) {}
+  ~ProgramFiles() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_ending_ = true;
+      changed_.notify_all();
+    }
+    thread_.Join();
+  }
+  ProgramFiles(const ProgramFiles&) = delete;
+  ProgramFiles& operator=(const ProgramFiles&) = delete;
+
+  [[nodiscard]] bool IsRunning() const { return thread_.IsRunning(); }
+
+  void Do(const std::function<void()>& act) {
+    const std::lock_guard one_at_a_time(callers_);
+    std::unique_lock lock(mutex_);
+    act_ = &act;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return act_ == nullptr; });
+  }
+
+ private:
+  void Run() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return act_ != nullptr || is_ending_; });
+      if (act_ == nullptr) return;
+      (*act_)();
+      act_ = nullptr;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex callers_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  const std::function<void()>* act_ = nullptr;
+  bool is_ending_ = false;
+  LinuxPlatform::OwnThread thread_;  // the last: it uses the others
+};
+
 namespace {
 
+constinit thread_local FilesOfThread* files_of_thread = nullptr;
+
 constexpr int kFirstOther = STDERR_FILENO + 1;
+// A sanitizer's report must reach the one who runs the tests.
+constexpr bool kKeepsStandardFiles =
+    kHasAddressSanitizer || kHasThreadSanitizer || kHasUndefinedBehaviorSanitizer;
 
 // Where one call cannot do it: the copies of the program's files are open for a moment.
 bool CopyAndCloseAll() {
@@ -39,13 +96,46 @@ bool HasOwnTable() {
 }  // namespace
 
 bool TakeOwnFiles() {
-  if (HasCallFilter() || !HasOwnTable()) return false;
+  // Asks without a file, whose number would be the program's. A thread of the profiler has called
+  // prctl before, for its name.
+  const bool has_call_filter = prctl(PR_GET_SECCOMP) > 0;
+  if (has_call_filter || !HasOwnTable()) return false;
+  if (kKeepsStandardFiles) return true;
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int number = 0; number < kFirstOther; ++number) {
     if (nothing < 0 || (nothing != number && dup2(nothing, number) < 0)) close(number);
   }
   if (nothing >= kFirstOther) close(nothing);
   return true;
+}
+
+FilesOfThread::FilesOfThread(std::shared_ptr<ProgramFiles> program)
+    : outer_(files_of_thread), program_(std::move(program)) {
+  files_of_thread = this;
+}
+FilesOfThread::~FilesOfThread() { files_of_thread = outer_; }
+
+std::shared_ptr<ProgramFiles> FilesOfThread::Program() {
+  return files_of_thread == nullptr ? nullptr : files_of_thread->program_;
+}
+
+void WithOwnFiles(const std::function<void()>& body) {
+  if (FilesOfThread::Program() != nullptr) return body();
+  const auto program = std::make_shared<ProgramFiles>();
+  LinuxPlatform::OwnThread thread;
+  if (program->IsRunning()) {
+    thread = LinuxPlatform::RunOnOwnThread("strobe-start", [&] {
+      const FilesOfThread files(TakeOwnFiles() ? program : nullptr);
+      body();
+    });
+  }
+  if (!thread.IsRunning()) return body();
+  thread.Join();
+}
+
+void WithProgramFiles(const std::function<void()>& act) {
+  const std::shared_ptr<ProgramFiles> program = FilesOfThread::Program();
+  program == nullptr ? act() : program->Do(act);
 }
 
 }  // namespace strobe::internal

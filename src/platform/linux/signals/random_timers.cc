@@ -12,6 +12,7 @@
 
 #include "../files/call_filter.h"
 #include "strobe/platform/linux/linux_platform.h"
+#include "strobe/platform/linux/own_files.h"
 #include "thread_files.h"
 
 namespace strobe {
@@ -46,8 +47,32 @@ bool SendTo(int file, std::uint64_t thread_id, int signal) {
          fcntl(file, F_SETFL, O_ASYNC) == 0 && ioctl(file, PERF_EVENT_IOC_REFRESH, 1) == 0;
 }
 
+void Stop(internal::RandomTimer& timer) {
+  const int event = timer.event.exchange(-1, std::memory_order_acq_rel);
+  if (event < 0) return;
+  // A fork's child may hold the event open. The child itself keeps none.
+  if (const int file = internal::KeptThreadFile(event); file >= 0)
+    ioctl(file, PERF_EVENT_IOC_DISABLE, 0);
+  internal::DropThreadFile(event);
+}
+
+bool Start(internal::RandomTimer& timer, std::uint64_t thread_id, int signal) {
+  internal::KnownFile file = internal::KnownFile::Of(OpenEvent(thread_id, timer.NextGapNs()));
+  if (file.number < 0) return false;
+  const int event = internal::KeepThreadFile(file);
+  if (event < 0) {
+    file.Close();
+    return false;
+  }
+  timer.event.store(event, std::memory_order_release);
+  if (SendTo(internal::KeptThreadFile(event), thread_id, signal)) return true;
+  Stop(timer);
+  return false;
+}
+
 }  // namespace
 
+// The thread's handler uses the event, so its number is one of the program's.
 bool LinuxPlatform::StartRandomTimer(internal::RandomTimer& timer, std::uint64_t thread_id,
                                      std::uint8_t provider, std::int64_t mean_ns,
                                      std::uint64_t seed, int signal) {
@@ -58,26 +83,14 @@ bool LinuxPlatform::StartRandomTimer(internal::RandomTimer& timer, std::uint64_t
   timer.provider.store(provider, std::memory_order_relaxed);
   timer.mean_us.store(static_cast<std::uint32_t>(mean_ns / 1000), std::memory_order_relaxed);
   timer.draws.store(static_cast<std::uint32_t>(seed), std::memory_order_relaxed);
-  internal::KnownFile file = internal::KnownFile::Of(OpenEvent(thread_id, timer.NextGapNs()));
-  if (file.number < 0) return false;
-  const int event = internal::KeepThreadFile(file);
-  if (event < 0) {
-    file.Close();
-    return false;
-  }
-  timer.event.store(event, std::memory_order_release);
-  if (SendTo(internal::KeptThreadFile(event), thread_id, signal)) return true;
-  StopRandomTimer(timer);
-  return false;
+  bool is_started = false;
+  internal::WithProgramFiles([&] { is_started = Start(timer, thread_id, signal); });
+  return is_started;
 }
 
 void LinuxPlatform::StopRandomTimer(internal::RandomTimer& timer) {
-  const int event = timer.event.exchange(-1, std::memory_order_acq_rel);
-  if (event < 0) return;
-  // A fork's child may hold the event open. The child itself keeps none.
-  if (const int file = internal::KeptThreadFile(event); file >= 0)
-    ioctl(file, PERF_EVENT_IOC_DISABLE, 0);
-  internal::DropThreadFile(event);
+  if (timer.event.load(std::memory_order_acquire) < 0) return;
+  internal::WithProgramFiles([&timer] { Stop(timer); });
 }
 
 }  // namespace strobe
