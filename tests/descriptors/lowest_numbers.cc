@@ -2,7 +2,8 @@
 //
 //   lowest_numbers SECONDS
 //
-// Prints "others: N": how often another number came, because somebody else had taken the lowest.
+// Prints "others: N": how often another number came, because somebody else had taken the lowest; and
+// the same of a child that it forks.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -52,10 +53,8 @@ int main(int argc, char** argv) {
   const double seconds = std::atof(argv[1]);
   const std::array<int, 3> lowest = NextNumbers();  // before a session runs, or with nothing open
   const pid_t child = fork();                       // begins a session of its own while it runs
-  long others = CountOthers(lowest, seconds);
-  if (child == 0) _exit(others == 0 ? 0 : 1);
-  int status = 0;
-  if (waitpid(child, &status, 0) != child || status != 0) ++others;
-  std::printf("others: %ld\n", others);
-  return 0;
+  const long others = CountOthers(lowest, seconds);
+  std::printf("%s: %ld\n", child == 0 ? "of the child" : "others", others);
+  std::fflush(stdout);
+  return child == 0 || waitpid(child, nullptr, 0) == child ? 0 : 1;
 }

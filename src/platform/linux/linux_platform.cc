@@ -303,7 +303,7 @@ LinuxPlatform::OwnThread LinuxPlatform::RunOnOwnThread(const char* name,
   pthread_t handle{};
   const auto run = [](void* argument) -> void* {
     const std::unique_ptr<Start> own(static_cast<Start*>(argument));
-    pthread_setname_np(pthread_self(), own->name.substr(0, 15).c_str());
+    if (!own->name.empty()) pthread_setname_np(pthread_self(), own->name.substr(0, 15).c_str());
     const internal::OwnThreadMark mark(CurrentThreadId(), ForkCount(), &ThreadCpuTimeNs);
     TakeCpusOfProcess();
     const internal::FilesOfThread files(std::move(own->program_files));

@@ -98,6 +98,7 @@ struct LinuxPlatform {
   static std::size_t ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes);
   static std::size_t ReadStack(std::uint64_t address, std::span<std::uint8_t> bytes) noexcept;
 
+  // Without a name, the thread has the calling thread's.
   static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
   static void WithOwnFiles(const std::function<void()>& body);
   static void WorkInBackground();

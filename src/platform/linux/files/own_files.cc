@@ -124,7 +124,8 @@ void WithOwnFiles(const std::function<void()>& body) {
   const auto program = std::make_shared<ProgramFiles>();
   LinuxPlatform::OwnThread thread;
   if (program->IsRunning()) {
-    thread = LinuxPlatform::RunOnOwnThread("strobe-start", [&] {
+    // The threads that it begins have its name until they have their own.
+    thread = LinuxPlatform::RunOnOwnThread("", [&] {
       const FilesOfThread files(TakeOwnFiles() ? program : nullptr);
       body();
     });
