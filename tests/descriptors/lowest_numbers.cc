@@ -2,8 +2,8 @@
 //
 //   lowest_numbers SECONDS
 //
-// Prints "others: N": how often another number came, because somebody else had taken the lowest; and
-// the same of a child that it forks.
+// Prints "others: N": how often another number came, because somebody else had taken the lowest;
+// and the same of a child that it forks.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <time.h>
