@@ -17,7 +17,8 @@ namespace strobe::testing {
 
 inline constexpr std::size_t kFrames = 36;
 
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 template <class Traits>
 class BenchSession {
  public:
@@ -115,6 +116,6 @@ class BenchSession {
   internal::RegisteredThread<Traits>* thread_ = nullptr;
   std::size_t discarded_ = 0;
 };
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop
 
 }  // namespace strobe::testing

@@ -41,7 +41,8 @@ namespace strobe {
 //
 // Thread-safe. After a fork, the child's copy is a separate profiler: it is not running, no thread
 // is registered, and it can begin a session.
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 template <class Traits>
 class BasicProfiler final {
  public:
@@ -144,7 +145,7 @@ class BasicProfiler final {
 
   internal::ProfilerHandle handle_;
 };
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop
 
 // Compiled in the library, once for all programs that keep the default parts.
 extern template std::unique_ptr<const internal::CoreFactory>

@@ -16,7 +16,8 @@ namespace strobe {
 
 // A set of labels as a value: to copy, to keep, and to give to another thread or task. It stays
 // valid for the life of the process.
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 class Labels {
  public:
   // No labels.
@@ -47,7 +48,7 @@ class Labels {
 
   std::uint64_t number_ = kNoContext;
 };
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop
 
 // The labels of the calling thread. A thread that is not registered has labels, too: its
 // registration begins with them.
@@ -64,7 +65,8 @@ inline Labels ExchangeLabels(Labels labels) noexcept {
 // Sets labels of the calling thread for a scope. Scopes nest: the inner scope keeps the outer
 // scope's labels with other keys. The end of the scope restores the labels that were there before,
 // so it must be on the same thread.
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 class [[nodiscard]] ScopedLabels {
  public:
   ScopedLabels(std::initializer_list<LabelView> labels) noexcept
@@ -78,6 +80,6 @@ class [[nodiscard]] ScopedLabels {
  private:
   Labels outer_;
 };
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop
 
 }  // namespace strobe

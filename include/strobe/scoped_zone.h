@@ -17,7 +17,8 @@ namespace strobe {
 // is one of the thread's: CurrentLabels() has it, and another thread can take it over.
 // With a threshold, the zone is a SlowSpan, too.
 // Limits: ZoneName::kMaxBytes, kMaxZones, and LabelTable's, as each path is a set of labels.
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 class [[nodiscard]] ScopedZone {
  public:
   // `name` is a literal: ScopedZone zone("parse"). For a text of the run, see ScopedLabels, or
@@ -31,6 +32,6 @@ class [[nodiscard]] ScopedZone {
   SlowSpan span_;
   ScopedLabels labels_;
 };
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop
 
 }  // namespace strobe

@@ -8,8 +8,8 @@
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Returns make(). Becomes part of the allocation function, so that the function's frame is the only
 // one between TakeAllocation and the caller.
@@ -23,5 +23,5 @@ STROBE_ALWAYS_INLINE void* Allocated(std::size_t size, const Make& make) {
   return make();
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -124,12 +124,10 @@ extern "C" {
 
 // Ours, whatever the program has by the other names.
 extern "C" {
-STROBE_HIDDEN_BEGIN
-void* strobe_own_malloc(std::size_t size) noexcept
+STROBE_HIDDEN void* strobe_own_malloc(std::size_t size) noexcept
     __attribute__((alias("malloc"), malloc, alloc_size(1)));
-void* strobe_own_realloc(void* block, std::size_t size) noexcept
+STROBE_HIDDEN void* strobe_own_realloc(void* block, std::size_t size) noexcept
     __attribute__((alias("realloc"), alloc_size(2)));
-STROBE_HIDDEN_END
 }
 
 namespace strobe::internal {

@@ -15,7 +15,7 @@ namespace {
 
 // Asks the program's handler for memory until there is some. Throws if there is no handler.
 template <class Make>
-STROBE_NOINLINE void* MakeAfterHandler(const Make& make) {
+[[gnu::noinline]] void* MakeAfterHandler(const Make& make) {
   while (true) {
     const std::new_handler handler = std::get_new_handler();
     if (handler == nullptr) throw std::bad_alloc();
@@ -35,7 +35,7 @@ STROBE_ALWAYS_INLINE void* New(std::size_t size, const Make& make) {
 
 // The same, but nullptr instead of an exception.
 template <class Make>
-STROBE_NOINLINE void* MakeOrNull(const Make& make) noexcept {
+[[gnu::noinline]] void* MakeOrNull(const Make& make) noexcept {
   try {
     return MakeAfterHandler(make);
   } catch (const std::bad_alloc&) {

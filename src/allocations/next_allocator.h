@@ -7,8 +7,8 @@
 
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Each function is the one that the program would get by that name: a block must not go to another
 // allocator than it came from, and only an allocator knows which of its functions go together. What
@@ -73,5 +73,5 @@ inline void NextDelete(void* block) noexcept {
 [[nodiscard]] bool IsOwnMalloc() noexcept;
 [[nodiscard]] bool IsOwnRealloc() noexcept;
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

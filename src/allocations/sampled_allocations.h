@@ -9,8 +9,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/provider/amount_sampler.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Of the calling thread. In the program's own static block of thread-local storage, which exists as
 // long as the thread, and is never allocated by the functions that are sampled.
@@ -20,7 +20,7 @@ extern constinit thread_local AmountSampler allocation_sampler
 // Records an allocation for which Count has returned true. Returns `block`, which is nullptr if the
 // allocation failed. The caller is the allocation function itself, by no tail call. errno stays as
 // it is.
-STROBE_NOINLINE void* TakeAllocation(void* block, std::size_t size) noexcept;
+[[gnu::noinline]] void* TakeAllocation(void* block, std::size_t size) noexcept;
 
 // A static table, of which zero bytes are an empty one. To evaluate the constructors of all its
 // elements would take more steps than Clang allows in a constant.
@@ -36,9 +36,9 @@ struct ZeroedTable {
 extern constinit ZeroedTable<LiveBlocks<>> live_blocks;
 
 // Removes a block that may be among them, and returns what it stood for.
-STROBE_NOINLINE std::optional<LiveBlock> ForgetBlock(const void* block) noexcept;
+[[gnu::noinline]] std::optional<LiveBlock> ForgetBlock(const void* block) noexcept;
 // Puts it back: it was not freed.
-STROBE_NOINLINE void RememberBlock(const void* block, const LiveBlock& content) noexcept;
+[[gnu::noinline]] void RememberBlock(const void* block, const LiveBlock& content) noexcept;
 
 // Notes that a block is about to be freed; nullptr is none.
 STROBE_ALWAYS_INLINE void NoteFree(const void* block) noexcept {
@@ -46,5 +46,5 @@ STROBE_ALWAYS_INLINE void NoteFree(const void* block) noexcept {
     static_cast<void>(ForgetBlock(block));
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

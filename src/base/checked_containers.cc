@@ -2,6 +2,10 @@
 
 namespace strobe::internal {
 
-const char STROBE_CONTAINERS = 0;
+#ifdef _GLIBCXX_DEBUG
+const char library_is_built_with_GLIBCXX_DEBUG = 0;
+#else
+const char library_is_built_without_GLIBCXX_DEBUG = 0;
+#endif
 
 }  // namespace strobe::internal

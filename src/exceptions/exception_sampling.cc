@@ -46,7 +46,7 @@ Throw NextThrow() {
 __attribute__((used)) const auto kSharedRuntime = &abi::__cxa_init_primary_exception;
 
 // Counts a throw. The caller is __cxa_throw, by no tail call.
-STROBE_NOINLINE void NoteThrow(const std::type_info& type) noexcept {
+[[gnu::noinline]] void NoteThrow(const std::type_info& type) noexcept {
   if (!sink.is_open() || is_counting) return;
   const int saved_errno = errno;
   is_counting = true;

@@ -10,8 +10,8 @@
 
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // A hash table that only grows, up to a limit. Names stay valid for the life of the process, also
 // where the type's library is unloaded. Any thread, without locks. Constant-initialized.
@@ -42,5 +42,5 @@ class TypeNames {
   std::atomic<std::size_t> count_{0};
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -33,7 +33,7 @@ constinit thread_local std::int64_t* measured_cycles = nullptr;
 
 // Called by the thread that has unlocked a mutex and woken who waited, with the sum of their waits.
 // The mutex is free already.
-STROBE_NOINLINE void OnContention(std::int64_t wait_cycles) {
+[[gnu::noinline]] void OnContention(std::int64_t wait_cycles) {
   if (measured_cycles != nullptr) {
     *measured_cycles = wait_cycles;
     return;

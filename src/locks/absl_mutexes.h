@@ -3,8 +3,8 @@
 
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Has such waits given to NoteContention from now on, or not. One call at a time.
 void SetAbslMutexSampling(bool is_wanted);
@@ -12,5 +12,5 @@ void SetAbslMutexSampling(bool is_wanted);
 // False if it is not wanted, or not possible.
 [[nodiscard]] bool IsSamplingAbslMutexes();
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -22,8 +22,8 @@
 #include "strobe/unwind/cfi_modules.h"
 #include "strobe/unwind/unwind_table.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Its tables are those of the file's own address space, so one table serves every process. Used
 // under the lock of the process table; walks use what Entries gave them.
@@ -110,5 +110,5 @@ class ImageTable {
   std::uint64_t last_number_ = 0;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

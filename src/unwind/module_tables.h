@@ -15,8 +15,8 @@
 #include "strobe/unwind/cfi_modules.h"
 #include "strobe/unwind/unwind_table.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The table of code without frame information. All such code shares it.
 const std::shared_ptr<const UnwindTable>& EmptyTable();
@@ -92,5 +92,5 @@ class ModuleTables {
   CfiStatistics statistics_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -57,7 +57,7 @@ struct Way {
   void (*allocate)(std::size_t size);
 };
 #define STROBE_TEST_WAY(name, allocate, free)           \
-  STROBE_NOINLINE void name(std::size_t size) {         \
+  [[gnu::noinline]] void name(std::size_t size) {       \
     auto* const block = Used(allocate);                 \
     std::memset(static_cast<void*>(block), 0x5A, size); \
     free;                                               \
@@ -82,7 +82,7 @@ STROBE_TEST_WAY(ByNewAlignedSized, ::operator new(size, kAlignment),
                 ::operator delete(block, size, kAlignment))
 STROBE_TEST_WAY(ByNewAlignedNothrow, ::operator new(size, kAlignment, std::nothrow),
                 ::operator delete(block, kAlignment, std::nothrow))
-STROBE_NOINLINE void ByPosixMemalign(std::size_t size) {
+[[gnu::noinline]] void ByPosixMemalign(std::size_t size) {
   void* block = nullptr;
   ASSERT_EQ(posix_memalign(&block, 64, size), 0);
   std::free(Used(block));
@@ -206,12 +206,12 @@ TEST(AllocationSampling, FindsTheBytesOfThreadsThatAreNotRegistered) {
 }
 
 // Called by pointers that the compiler does not know, so that it makes no copy of the functions.
-STROBE_NOINLINE void* GrowBlock(void* block, std::size_t size) {
+[[gnu::noinline]] void* GrowBlock(void* block, std::size_t size) {
   void* const grown = Used(std::realloc(block, size));
   asm volatile("" ::: "memory");
   return grown;
 }
-STROBE_NOINLINE void* MakeBlock(std::size_t size) {
+[[gnu::noinline]] void* MakeBlock(std::size_t size) {
   void* const block = Used(std::malloc(size));
   asm volatile("" ::: "memory");
   return block;

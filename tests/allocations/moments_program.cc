@@ -32,14 +32,14 @@ constexpr std::int64_t kSize = 1 << 20;
 // Makes a block of kSize + `more` bytes. A function of its own for each moment: that is what tells
 // the blocks apart.
 template <int kMoment>
-STROBE_NOINLINE void* MakeAt(std::size_t more) {
+[[gnu::noinline]] void* MakeAt(std::size_t more) {
   const std::size_t size = kSize + more;
   void* block = std::malloc(size);
   asm volatile("" : "+r"(block) : "i"(kMoment) : "memory");
   std::memset(block, kMoment, size);
   return block;
 }
-STROBE_NOINLINE void* MakeUnused(std::size_t size) {
+[[gnu::noinline]] void* MakeUnused(std::size_t size) {
   void* block = std::malloc(size);
   asm volatile("" : "+r"(block) : : "memory");
   return block;

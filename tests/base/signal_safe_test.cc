@@ -9,7 +9,7 @@ namespace {
 
 volatile std::sig_atomic_t sum = 0;
 
-STROBE_SIGNAL_SAFE STROBE_NOINLINE int Twice(int value) { return 2 * value; }
+[[gnu::noinline]] STROBE_SIGNAL_SAFE int Twice(int value) { return 2 * value; }
 STROBE_SIGNAL_SAFE void Handler(int signal) { sum = sum + Twice(signal); }
 
 TEST(SignalSafe, MarkedFunctionsRunInAHandler) {
@@ -19,7 +19,7 @@ TEST(SignalSafe, MarkedFunctionsRunInAHandler) {
   EXPECT_EQ(sum, 2 * SIGTERM);
 }
 
-STROBE_NOINLINE void* ReturnAddress() {
+[[gnu::noinline]] void* ReturnAddress() {
   asm volatile("");  // Without an effect of its own, two calls would be made one.
   return __builtin_return_address(0);
 }

@@ -13,9 +13,7 @@ struct HolderOfAUser {
   CodeRegistration code;
 };
 
-STROBE_HIDDEN_BEGIN
-int HiddenNumber() { return 7; }
-STROBE_HIDDEN_END
+STROBE_HIDDEN int HiddenNumber() { return 7; }
 
 TEST(Visibility, WhatIsHiddenWorksInsideOfItsImage) {
   const HolderOfAUser holder;

@@ -29,11 +29,11 @@ struct Refused {
   int reason = 0;
 };
 
-STROBE_NOINLINE void Read(int number) {
+[[gnu::noinline]] void Read(int number) {
   if (number % 3 == 0) throw std::runtime_error("no data");
   throw Refused{number};
 }
-STROBE_NOINLINE void Write(int number) {
+[[gnu::noinline]] void Write(int number) {
   asm volatile("" : : "r"(number) : "memory");
   throw Refused{number};
 }

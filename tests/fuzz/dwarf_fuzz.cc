@@ -17,6 +17,7 @@
 #include "fuzz_input.h"
 #include "inflated_source.h"
 #include "section_bytes.h"
+#include "support/check.h"
 
 namespace strobe::testing {
 namespace {
@@ -99,10 +100,10 @@ void Run(const Input& input) {
         addresses, [&] { return is_late; },
         [&](std::uint64_t /*address*/, std::span<const SourceFrame> frames) {
           ++answers;
-          STROBE_CHECK(frames.size() <= 1000, "more functions than are kept");
+          testing::Check(frames.size() <= 1000, "more functions than are kept");
         });
   }
-  STROBE_CHECK(is_done && answers == addresses.size(), "an address without an answer");
+  testing::Check(is_done && answers == addresses.size(), "an address without an answer");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/chain_unwinder.h"
 #include "strobe/unwind/unwind_table.h"
+#include "support/check.h"
 #include "walk_check.h"
 
 namespace strobe::testing {
@@ -23,18 +24,18 @@ constexpr Address kEhFrameAddress = 0x40000;
 constexpr std::uint32_t kMaxTextBytes = 0x8000;
 
 void CheckRows(const CompiledCfi& compiled, std::uint32_t text_bytes) {
-  STROBE_CHECK(!compiled.specials.empty() && compiled.specials[0] == SpecialRule(),
-               "the first special rule is not the unknown one");
+  testing::Check(!compiled.specials.empty() && compiled.specials[0] == SpecialRule(),
+                 "the first special rule is not the unknown one");
   for (std::size_t i = 0; i < compiled.rows.size(); ++i) {
     const UnwindRow& row = compiled.rows[i];
-    STROBE_CHECK(i == 0 || compiled.rows[i - 1].offset <= row.offset, "rows out of order");
-    STROBE_CHECK(row.offset <= text_bytes, "a row outside of the text");
-    STROBE_CHECK(row.rule.kind() != UnwindRule::Kind::kSpecial ||
-                     row.rule.special_number() < compiled.specials.size(),
-                 "a special rule that is not there");
+    testing::Check(i == 0 || compiled.rows[i - 1].offset <= row.offset, "rows out of order");
+    testing::Check(row.offset <= text_bytes, "a row outside of the text");
+    testing::Check(row.rule.kind() != UnwindRule::Kind::kSpecial ||
+                       row.rule.special_number() < compiled.specials.size(),
+                   "a special rule that is not there");
   }
-  STROBE_CHECK(compiled.statistics.unknown_rows <= compiled.statistics.rows,
-               "more unknown rows than rows");
+  testing::Check(compiled.statistics.unknown_rows <= compiled.statistics.rows,
+                 "more unknown rows than rows");
 }
 
 void CheckTable(const UnwindTable& table, const std::vector<UnwindRow>& rows,
@@ -43,7 +44,7 @@ void CheckTable(const UnwindTable& table, const std::vector<UnwindRow>& rows,
   UnwindRule rule = UnwindRule::Unknown();
   for (std::uint32_t offset = 0; offset < text_bytes; ++offset) {
     for (; next < rows.size() && rows[next].offset == offset; ++next) rule = rows[next].rule;
-    STROBE_CHECK(table.Find(offset) == rule, "the table does not say what the rows say");
+    testing::Check(table.Find(offset) == rule, "the table does not say what the rows say");
   }
   static_cast<void>(table.Find(text_bytes));
   static_cast<void>(table.Find(0xFFFFFFFF));

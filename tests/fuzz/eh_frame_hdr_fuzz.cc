@@ -13,6 +13,7 @@
 #include "strobe/unwind/cfi_compiler.h"
 #include "strobe/unwind/cfi_modules.h"
 #include "strobe/unwind/unwind_table.h"
+#include "support/check.h"
 
 namespace strobe::testing {
 namespace {
@@ -46,13 +47,14 @@ void CheckModule(const std::vector<std::uint8_t>& image, std::size_t hole,
   };
   const auto first = update(ModuleMap({module}));
   const auto second = update(ModuleMap({module}));
-  STROBE_CHECK(first->entries().size() <= 1 && first->entries().size() == second->entries().size(),
-               "another snapshot of the same map");
+  testing::Check(
+      first->entries().size() <= 1 && first->entries().size() == second->entries().size(),
+      "another snapshot of the same map");
   for (const UnwindModules::Entry& entry : first->entries()) {
     for (std::uint32_t offset = 0; offset < 0x4000; offset += 64)
       static_cast<void>(entry.table->Find(offset));
   }
-  STROBE_CHECK(update(ModuleMap())->entries().empty(), "a module that has gone");
+  testing::Check(update(ModuleMap())->entries().empty(), "a module that has gone");
 }
 
 void Run(FuzzInput input) {

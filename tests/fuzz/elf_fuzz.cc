@@ -12,6 +12,7 @@
 #include "elf_file.h"
 #include "fuzz_input.h"
 #include "strobe/core/thread_info.h"
+#include "support/check.h"
 
 namespace strobe::testing {
 namespace {
@@ -24,20 +25,20 @@ void Run(std::span<const std::uint8_t> bytes) {
   const internal::SpanSource source(std::as_bytes(std::span(copy)));
   const std::optional<internal::ElfFile> file = internal::ElfFile::Open(source);
   if (!file) return;
-  STROBE_CHECK(file->build_id().size() % 2 == 0 &&
-                   file->build_id().find_first_not_of("0123456789abcdef") == std::string::npos,
-               "a build id that is no hexadecimal number");
+  testing::Check(file->build_id().size() % 2 == 0 &&
+                     file->build_id().find_first_not_of("0123456789abcdef") == std::string::npos,
+                 "a build id that is no hexadecimal number");
   static_cast<void>(file->Maps(0x1000, 0x401000));
   const internal::FunctionTable functions = file->ReadFunctions();
   const internal::FunctionTable stubs = file->ReadLinkageStubs(functions);
   internal::Demangler demangler;
   for (const std::uint64_t address : kLookUps) {
     const std::string_view name = functions.Find(address);
-    STROBE_CHECK(functions.empty() ? name.empty() : true, "a name from an empty table");
+    testing::Check(functions.empty() ? name.empty() : true, "a name from an empty table");
     const std::string shown = demangler.Demangle(name);
-    STROBE_CHECK(shown == ValidUtf8(shown), "a name that no profile can hold");
+    testing::Check(shown == ValidUtf8(shown), "a name that no profile can hold");
     const std::string_view stub = stubs.Find(address);
-    STROBE_CHECK(stub.empty() || stub.ends_with("@plt"), "a stub that is named as a function is");
+    testing::Check(stub.empty() || stub.ends_with("@plt"), "a stub that is named as a function is");
   }
 }
 

@@ -8,7 +8,6 @@
 
 #include "absl/status/statusor.h"
 #include "fuzz_input.h"
-#include "strobe/base/assert.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/encode/firefox_encoder.h"
 #include "strobe/encode/folded_encoder.h"
@@ -16,6 +15,7 @@
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/encode/short_name.h"
 #include "strobe/encode/speedscope_encoder.h"
+#include "support/check.h"
 
 namespace strobe::testing {
 namespace {
@@ -122,16 +122,16 @@ template <class Encoder>
 void Encode(const Profile& profile, const Symbols& symbols, Encoder encoder) {
   const absl::StatusOr<std::string> bytes = encoder.Encode(profile, symbols);
   if (!bytes.ok()) return;
-  STROBE_CHECK(!bytes->empty(), "nothing was written");
-  STROBE_CHECK(*bytes == *encoder.Encode(profile, symbols), "other bytes for the same profile");
+  testing::Check(!bytes->empty(), "nothing was written");
+  testing::Check(*bytes == *encoder.Encode(profile, symbols), "other bytes for the same profile");
 }
 
 void CheckShortName(const std::string& name) {
   const std::string short_name = ShortFunctionName(name);
-  STROBE_CHECK(short_name.size() <= name.size(), "a short name that is longer");
-  STROBE_CHECK(short_name.empty() == name.empty(), "a function without a name");
+  testing::Check(short_name.size() <= name.size(), "a short name that is longer");
+  testing::Check(short_name.empty() == name.empty(), "a function without a name");
   if (ValidUtf8(name) == name)
-    STROBE_CHECK(ValidUtf8(short_name) == short_name, "a name that no profile can hold");
+    testing::Check(ValidUtf8(short_name) == short_name, "a name that no profile can hold");
 }
 
 void Run(FuzzInput input) {

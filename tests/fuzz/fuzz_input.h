@@ -7,8 +7,6 @@
 #include <cstring>
 #include <span>
 
-#include "strobe/base/assert.h"
-
 namespace strobe::testing {
 
 // Past the end everything is zero.

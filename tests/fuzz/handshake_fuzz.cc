@@ -15,6 +15,7 @@
 #include "fuzz_input.h"
 #include "strobe/default_traits.h"
 #include "strobe/worker/serve/serve_program.h"
+#include "support/check.h"
 #include "worker/next_descriptor.h"
 #include "worker/send_descriptors.h"
 
@@ -49,8 +50,8 @@ int AreaFile(FuzzInput& input) {
   const std::size_t good_bytes = static_cast<std::size_t>(lseek(area.descriptor(), 0, SEEK_END));
   const int file = memfd_create("fuzzed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   const std::size_t bytes = how % 4 == 0 ? input.Take<std::uint32_t>() : good_bytes;
-  STROBE_CHECK(ftruncate(file, static_cast<off_t>(bytes)) == 0, "no memory");
-  STROBE_CHECK(pwrite(file, header.data(), std::min(bytes, header.size()), 0) >= 0, "no memory");
+  testing::Check(ftruncate(file, static_cast<off_t>(bytes)) == 0, "no memory");
+  testing::Check(pwrite(file, header.data(), std::min(bytes, header.size()), 0) >= 0, "no memory");
   if (how % 8 != 1) fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK);
   return file;
 }
@@ -91,9 +92,9 @@ void AsWorker(const WorkerSocket& socket) {
   SharedArea area = asked->program.area;
   // What a worker reads first.
   area.VisitChanged([&](std::uint32_t slot) {
-    STROBE_CHECK(area.At(slot) != nullptr, "a slot beyond the area");
+    testing::Check(area.At(slot) != nullptr, "a slot beyond the area");
   });
-  STROBE_CHECK(!area.Chunk(0).empty(), "an area without a chunk");
+  testing::Check(!area.Chunk(0).empty(), "an area without a chunk");
   area.Unmap();
 }
 
@@ -113,10 +114,10 @@ void Run(FuzzInput input) {
     FuzzInput none(nullptr, 0);
     return close(AreaFile(none)) == 0;  // makes the good area, which stays
   }();
-  STROBE_CHECK(is_warm, "no area");
+  testing::Check(is_warm, "no area");
   const int next = NextDescriptor();
   std::array<int, 2> ends{};
-  STROBE_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0, "socket");
+  testing::Check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0, "socket");
   {
     const WorkerSocket peer(ends[0]);
     const WorkerSocket own(ends[1]);
@@ -126,7 +127,7 @@ void Run(FuzzInput input) {
          std::span(files).first(files[1] >= 0 ? 2 : 1));
     (how & 2) != 0 ? AsProgram(own) : AsWorker(own);
   }
-  STROBE_CHECK(NextDescriptor() == next, "a descriptor is left open");
+  testing::Check(NextDescriptor() == next, "a descriptor is left open");
 }
 
 }  // namespace

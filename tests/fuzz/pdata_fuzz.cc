@@ -8,6 +8,7 @@
 #include "fuzz_input.h"
 #include "strobe/unwind/pdata_compiler.h"
 #include "strobe/unwind/unwind_table.h"
+#include "support/check.h"
 
 namespace strobe::testing {
 namespace {
@@ -32,17 +33,17 @@ void Run(FuzzInput input) {
                     .text_limit = text_bytes});
   for (std::size_t i = 0; i < compiled.rows.size(); ++i) {
     const UnwindRow& row = compiled.rows[i];
-    STROBE_CHECK(i == 0 || compiled.rows[i - 1].offset < row.offset, "rows out of order");
-    STROBE_CHECK(row.offset == 0 || row.offset < text_bytes, "a row outside of the text");
-    STROBE_CHECK(row.rule.kind() != UnwindRule::Kind::kSpecial ||
-                     row.rule.special_number() < compiled.specials.size(),
-                 "a special rule that is not there");
+    testing::Check(i == 0 || compiled.rows[i - 1].offset < row.offset, "rows out of order");
+    testing::Check(row.offset == 0 || row.offset < text_bytes, "a row outside of the text");
+    testing::Check(row.rule.kind() != UnwindRule::Kind::kSpecial ||
+                       row.rule.special_number() < compiled.specials.size(),
+                   "a special rule that is not there");
   }
-  STROBE_CHECK(compiled.statistics.unknown_rows <= compiled.statistics.rows,
-               "more unknown rows than rows");
+  testing::Check(compiled.statistics.unknown_rows <= compiled.statistics.rows,
+                 "more unknown rows than rows");
   const UnwindTable table(text_bytes, compiled.rows, compiled.specials);
   for (const UnwindRow& row : compiled.rows)
-    STROBE_CHECK(table.Find(row.offset) == row.rule, "the table does not say what the rows say");
+    testing::Check(table.Find(row.offset) == row.rule, "the table does not say what the rows say");
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "pe_symbols.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/symbolize/pe_image.h"
+#include "support/check.h"
 
 namespace strobe::testing {
 namespace {
@@ -37,14 +38,14 @@ std::optional<PeImage> Open(std::span<const std::uint8_t> bytes, PeImage::Layout
 }
 
 void CheckImage(const PeImage& image) {
-  STROBE_CHECK(!image.build_id.empty() &&
-                   image.build_id.find_first_not_of("0123456789abcdef") == std::string::npos,
-               "a build id that is no hexadecimal number");
-  STROBE_CHECK(image.sections.size() <= PeImage::kMaxSections, "more sections than are read");
+  testing::Check(!image.build_id.empty() &&
+                     image.build_id.find_first_not_of("0123456789abcdef") == std::string::npos,
+                 "a build id that is no hexadecimal number");
+  testing::Check(image.sections.size() <= PeImage::kMaxSections, "more sections than are read");
   for (const Module& module : image.ModulesAt(kBase, "x.dll")) {
-    STROBE_CHECK(module.start <= module.limit && module.start >= kBase &&
-                     module.limit - kBase <= image.image_bytes,
-                 "code that is not in its image");
+    testing::Check(module.start <= module.limit && module.start >= kBase &&
+                       module.limit - kBase <= image.image_bytes,
+                   "code that is not in its image");
   }
 }
 
@@ -52,15 +53,16 @@ void CheckNames(const FunctionTable& functions, const PeImage& image) {
   internal::Demangler demangler;
   const auto check = [&](std::uint64_t address) {
     const std::string_view name = functions.Find(address);
-    STROBE_CHECK(!functions.empty() || name.empty(), "a name from an empty table");
+    testing::Check(!functions.empty() || name.empty(), "a name from an empty table");
     const std::string shown = demangler.Demangle(name);
-    STROBE_CHECK(shown == ValidUtf8(shown), "a name that no profile can hold");
-    STROBE_CHECK(name.empty() || std::any_of(image.sections.begin(), image.sections.end(),
-                                             [&](const PeImage::Section& section) {
-                                               return section.is_code && address >= section.start &&
-                                                      address - section.start < section.bytes;
-                                             }),
-                 "a name for what is no code");
+    testing::Check(shown == ValidUtf8(shown), "a name that no profile can hold");
+    testing::Check(name.empty() || std::any_of(image.sections.begin(), image.sections.end(),
+                                               [&](const PeImage::Section& section) {
+                                                 return section.is_code &&
+                                                        address >= section.start &&
+                                                        address - section.start < section.bytes;
+                                               }),
+                   "a name for what is no code");
   };
   constexpr std::size_t kCheckedSections = 4;
   for (std::size_t i = 0; i < std::min(image.sections.size(), kCheckedSections); ++i) {
@@ -83,17 +85,17 @@ void Run(std::span<const std::uint8_t> bytes) {
   CheckImage(*image);
   const internal::SpanSource source(std::as_bytes(std::span(copy)));
   const std::optional<internal::PeFile> file = internal::PeFile::Open(source, image->build_id);
-  STROBE_CHECK(file.has_value(), "an image that is there at times");
+  testing::Check(file.has_value(), "an image that is there at times");
   for (const char* name : {".text", ".debug_info", ".debug_line_str"}) {
     const std::optional<internal::PeFile::SectionPlace> place = file->FindSection(name);
-    STROBE_CHECK(
+    testing::Check(
         !place || (place->offset <= copy.size() && place->bytes <= copy.size() - place->offset),
         "a section beyond the file");
   }
   CheckNames(file->ReadFunctions(), *image);
   CheckNames(file->ReadExports(), *image);
-  STROBE_CHECK(!internal::PeFile::Open(source, image->build_id + "0").has_value(),
-               "another image's file");
+  testing::Check(!internal::PeFile::Open(source, image->build_id + "0").has_value(),
+                 "another image's file");
 }
 
 }  // namespace

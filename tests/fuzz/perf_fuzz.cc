@@ -9,9 +9,9 @@
 #include "byte_source.h"
 #include "process/fake_image.h"
 #include "readers/read_perf.h"
-#include "strobe/base/assert.h"
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/encode/profile_view.h"
+#include "support/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace strobe::internal;  // NOLINT(google-build-using-namespace)
@@ -25,9 +25,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const absl::StatusOr<LoadedProfile> loaded =
       ReadPerfData(std::span(&only, 1), {.files = *files, .kernel_symbols = ""});
   if (!loaded.ok()) return 0;
-  STROBE_CHECK(strobe::ProfileView::Make(loaded->profile, loaded->symbols).ok(),
-               "all that a profile refers to is there");
-  STROBE_CHECK(strobe::PprofEncoder().EncodeUncompressed(loaded->profile, loaded->symbols).ok(),
-               "a profile that was read is written");
+  testing::Check(strobe::ProfileView::Make(loaded->profile, loaded->symbols).ok(),
+                 "all that a profile refers to is there");
+  testing::Check(strobe::PprofEncoder().EncodeUncompressed(loaded->profile, loaded->symbols).ok(),
+                 "a profile that was read is written");
   return 0;
 }

@@ -9,9 +9,9 @@
 #include "commands/command.h"
 #include "profile/merge.h"
 #include "readers/read_profile.h"
-#include "strobe/base/assert.h"
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/encode/profile_view.h"
+#include "support/check.h"
 
 namespace strobe::internal {
 namespace {
@@ -19,14 +19,14 @@ namespace {
 // The rows of the sum are distinct, and so are its stacks: reading it again finds as many.
 void CheckSum(const LoadedProfile& loaded) {
   const absl::StatusOr<LoadedProfile> sum = MergeProfiles(std::span(&loaded, 1));
-  STROBE_CHECK(sum.ok(), "a profile that was read adds up");
-  STROBE_CHECK(ColumnSum(sum->profile, 0) == ColumnSum(loaded.profile, 0), "to the same amount");
+  testing::Check(sum.ok(), "a profile that was read adds up");
+  testing::Check(ColumnSum(sum->profile, 0) == ColumnSum(loaded.profile, 0), "to the same amount");
   const absl::StatusOr<std::string> bytes =
       PprofEncoder({.moments = !sum->profile.moments.empty(), .comments = sum->comments})
           .EncodeUncompressed(sum->profile, sum->symbols);
-  STROBE_CHECK(bytes.ok(), "the sum is written");
+  testing::Check(bytes.ok(), "the sum is written");
   const absl::StatusOr<LoadedProfile> again = ReadProfile(ReadBytes(*bytes));
-  STROBE_CHECK(again.ok(), "what was written is read");
+  testing::Check(again.ok(), "what was written is read");
 }
 
 void Print(LoadedProfile loaded) {
@@ -54,8 +54,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   absl::StatusOr<LoadedProfile> loaded =
       ReadProfile(ReadBytes({reinterpret_cast<const char*>(data), size}));
   if (!loaded.ok()) return 0;
-  STROBE_CHECK(strobe::ProfileView::Make(loaded->profile, loaded->symbols).ok(),
-               "all that a profile refers to is there");
+  testing::Check(strobe::ProfileView::Make(loaded->profile, loaded->symbols).ok(),
+                 "all that a profile refers to is there");
   CheckSum(*loaded);
   Print(*std::move(loaded));
   return 0;

@@ -24,6 +24,7 @@
 #include "strobe/testing/profile_check.h"
 #include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/chain_unwinder.h"
+#include "support/check.h"
 
 namespace strobe::testing {
 namespace {
@@ -82,10 +83,10 @@ void Overwrite(std::span<std::byte> storage, FuzzInput& input, std::uint8_t size
 
 void CheckAndEncode(Profile& profile) {
   const std::string wrong = CheckProfile(profile);
-  STROBE_CHECK(wrong.empty(), wrong.c_str());
+  testing::Check(wrong.empty(), wrong.c_str());
   PprofEncoder encoder;
   const auto encoded = encoder.Encode(profile, Symbols());
-  STROBE_CHECK(encoded.ok() && ReadPprof(*encoded).has_value(), "a profile that cannot be read");
+  testing::Check(encoded.ok() && ReadPprof(*encoded).has_value(), "a profile that cannot be read");
 }
 
 void Run(FuzzInput input) {
@@ -109,9 +110,9 @@ void Run(FuzzInput input) {
       case 2: Overwrite(storage, input, size_code); break;
       default:
         fixture->registry.arena()->Mark(*thread.channel);
-        STROBE_CHECK(session.Drain() <= 1, "a ring that is more than full");
-        STROBE_CHECK(thread.channel->ring.Peek().empty(),
-                     "a ring that has been drained and is not empty");
+        testing::Check(session.Drain() <= 1, "a ring that is more than full");
+        testing::Check(thread.channel->ring.Peek().empty(),
+                       "a ring that has been drained and is not empty");
     }
   }
   session.End();

@@ -21,6 +21,7 @@
 #include "strobe/testing/pprof_reader.h"
 #include "strobe/testing/profile_check.h"
 #include "strobe/worker/serve/registration_keeper.h"
+#include "support/check.h"
 
 namespace strobe::testing {
 namespace {
@@ -63,7 +64,7 @@ class Pristine {
 struct Worker {
   Worker() {
     ManualWorker::used_chunks = 0;
-    STROBE_CHECK(registry.Open().ok(), "no arena");
+    testing::Check(registry.Open().ok(), "no arena");
     session.emplace(options, registry, code, counters, 1);
     registry.BeginCollecting();
     session->Begin();
@@ -151,10 +152,10 @@ void CheckAndEncode(internal::Session<Traits>& session) {
   profile.period_type = profile.value_types[1];
   FillProfile(session.TakePeriod().samples, profile);
   const std::string wrong = CheckProfile(profile);
-  STROBE_CHECK(wrong.empty(), wrong.c_str());
+  testing::Check(wrong.empty(), wrong.c_str());
   PprofEncoder encoder;
   const auto encoded = encoder.Encode(profile, Symbols());
-  STROBE_CHECK(encoded.ok() && ReadPprof(*encoded).has_value(), "a profile that cannot be read");
+  testing::Check(encoded.ok() && ReadPprof(*encoded).has_value(), "a profile that cannot be read");
 }
 
 void Step(ManualSharing& sharing, Worker& worker, FuzzInput& input) {

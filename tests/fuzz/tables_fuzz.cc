@@ -28,6 +28,7 @@
 #include "strobe/worker/shared/shared_tables.h"
 #include "strobe/worker/shared/table_store.h"
 #include "strobe/worker/shared/worker_offer.h"
+#include "support/check.h"
 #include "worker/next_descriptor.h"
 
 namespace strobe::internal {
@@ -68,9 +69,9 @@ std::shared_ptr<const UnwindTable> AnyTable(FuzzInput& input) {
 
 void CheckEqual(const UnwindTable& table, const UnwindTable& other) {
   for (std::uint32_t offset = 0; offset < kTextBytes; offset += 13) {
-    STROBE_CHECK(table.Find(offset) == other.Find(offset) &&
-                     table.FindSpecialRegister(offset) == other.FindSpecialRegister(offset),
-                 "a table has other rules than the one that was built");
+    testing::Check(table.Find(offset) == other.Find(offset) &&
+                       table.FindSpecialRegister(offset) == other.FindSpecialRegister(offset),
+                   "a table has other rules than the one that was built");
   }
 }
 
@@ -101,7 +102,7 @@ class Worker {
       return CfiModules::BuiltTable{.table = built_[image]};
     });
     CheckEqual(*shared_[image], *built_[image]);
-    STROBE_CHECK(store_->stats().bytes <= kStoreBytes, "the store has more than its limit");
+    testing::Check(store_->stats().bytes <= kStoreBytes, "the store has more than its limit");
   }
   void Show() {
     std::vector<UnwindModules::Entry> entries;
@@ -118,7 +119,7 @@ class Worker {
     if (shown_.empty()) return;
     const auto& [source, copy] = shown_[input.Take<std::uint8_t>() % shown_.size()];
     for (Address pc = kText; pc < kText + kImages * kTextBytes; pc += 101)
-      STROBE_CHECK(copy->FindRule(pc) == source->FindRule(pc), "a program is shown another rule");
+      testing::Check(copy->FindRule(pc) == source->FindRule(pc), "a program is shown another rule");
   }
   void Forget(FuzzInput& input) {
     const auto code = input.Take<std::uint8_t>();
@@ -131,7 +132,7 @@ class Worker {
     for (const int memory : {programs_, store_->descriptor()}) {
       const off_t page = input.Take<std::uint8_t>() * off_t{kPageBytes} % off_t{kMemoryBytes};
       constexpr int kWrite = PROT_READ | PROT_WRITE;
-      STROBE_CHECK(
+      testing::Check(
           mmap(nullptr, kPageBytes, kWrite, MAP_SHARED, memory, page) == MAP_FAILED &&
               pwrite(memory, "x", 1, page) < 0 && ftruncate(memory, 0) != 0 &&
               fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, page, kPageBytes) != 0,
@@ -177,7 +178,7 @@ void Offer(FuzzInput& input) {
     if (how % 8 == 7) break;  // a message has no second descriptor without a first
     descriptor = memfd_create("fuzzed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     const std::uint64_t bytes = how % 2 == 0 ? input.Take<std::uint32_t>() : kMemoryBytes;
-    STROBE_CHECK(ftruncate(descriptor, static_cast<off_t>(bytes)) == 0, "no memory");
+    testing::Check(ftruncate(descriptor, static_cast<off_t>(bytes)) == 0, "no memory");
     fcntl(descriptor, F_ADD_SEALS, static_cast<int>(how / 8) & ~F_SEAL_SEAL);
   }
   const auto rest = input.TakeRest();
@@ -186,7 +187,7 @@ void Offer(FuzzInput& input) {
   if (!offer.ok()) return;
   for (const TableMemory* memory : {&offer->tables, &offer->store}) {
     if (memory->bytes().empty()) continue;
-    STROBE_CHECK(memory->bytes().front() == std::byte{0}, "other memory");
+    testing::Check(memory->bytes().front() == std::byte{0}, "other memory");
   }
 }
 
@@ -195,7 +196,8 @@ template <class T>
 T& Zeroed() {
   static void* const memory =
       mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  STROBE_CHECK(memory != MAP_FAILED && madvise(memory, sizeof(T), MADV_DONTNEED) == 0, "no memory");
+  testing::Check(memory != MAP_FAILED && madvise(memory, sizeof(T), MADV_DONTNEED) == 0,
+                 "no memory");
   return *static_cast<T*>(memory);
 }
 
@@ -215,7 +217,7 @@ void Labels(FuzzInput& input) {
       case 2: Scribble(input, bytes, sizeof(labels)); break;
       default:
         const std::optional<LabelSet> set = labels.Find(input.Take<std::uint16_t>() % 8);
-        if (set) STROBE_CHECK(set->labels().size() <= LabelSet::kMaxLabels, "too many labels");
+        if (set) testing::Check(set->labels().size() <= LabelSet::kMaxLabels, "too many labels");
         break;
     }
   }
@@ -234,7 +236,7 @@ void Ranges(FuzzInput& input) {
     }
   }
   for (const SharedRanges::Range& range : ranges.Copy())
-    STROBE_CHECK(range.name.size() <= GeneratedCode::kMaxNameBytes, "a name is too long");
+    testing::Check(range.name.size() <= GeneratedCode::kMaxNameBytes, "a name is too long");
 }
 
 // A good profile with changes, or any bytes.
@@ -263,7 +265,7 @@ void Run(FuzzInput input) {
     case 3: ProfileOfWorker(input); break;
     default: ShareAndShow(input); break;
   }
-  STROBE_CHECK(NextDescriptor() == next, "a descriptor is left open");
+  testing::Check(NextDescriptor() == next, "a descriptor is left open");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/chain_unwinder.h"
 #include "strobe/unwind/frame_pointer_unwinder.h"
+#include "support/check.h"
 #include "walk_check.h"
 
 namespace strobe::testing {
@@ -27,7 +28,7 @@ const UnwindModules& RealModules() {
     compiled.Update(ModuleMap(NativePlatform::Modules()));
     compiled.BuildAll();
     const auto snapshot = compiled.Snapshot();
-    STROBE_CHECK(snapshot->entries().size() >= 2, "no tables of this program and its C library");
+    testing::Check(snapshot->entries().size() >= 2, "no tables of this program and its C library");
     return new UnwindModules(*snapshot);
   }();
   return *modules;

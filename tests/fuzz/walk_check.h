@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "strobe/base/assert.h"
 #include "strobe/core/stack.h"
 #include "strobe/unwind/stack_memory.h"
+#include "support/check.h"
 
 namespace strobe::testing {
 
@@ -21,17 +21,17 @@ void CheckedWalk(const Unwinder& unwinder, const Registers& registers, Address b
   const CopiedStackMemory memory(base, std::as_bytes(std::span(copy)));
   std::vector<Address> all(limit);
   const WalkResult whole = unwinder.Unwind(registers, memory, std::span(all));
-  STROBE_CHECK(whole.count <= limit, "more frames than places");
-  STROBE_CHECK(static_cast<std::size_t>(whole.end) < kStackEndCount, "an end that has no name");
-  STROBE_CHECK(limit == 0 || (whole.count >= 1 && all[0] == registers.pc),
-               "the first frame is not the pc");
-  STROBE_CHECK(whole.end != StackEnd::kTruncated || whole.count == limit,
-               "cut short with places left");
+  testing::Check(whole.count <= limit, "more frames than places");
+  testing::Check(static_cast<std::size_t>(whole.end) < kStackEndCount, "an end that has no name");
+  testing::Check(limit == 0 || (whole.count >= 1 && all[0] == registers.pc),
+                 "the first frame is not the pc");
+  testing::Check(whole.end != StackEnd::kTruncated || whole.count == limit,
+                 "cut short with places left");
   std::vector<Address> some(whole.count / 2);
   const WalkResult part = unwinder.Unwind(registers, memory, std::span(some));
-  STROBE_CHECK(part.count == some.size(), "fewer frames than before");
+  testing::Check(part.count == some.size(), "fewer frames than before");
   for (std::size_t i = 0; i < some.size(); ++i)
-    STROBE_CHECK(some[i] == all[i], "other frames than before");
+    testing::Check(some[i] == all[i], "other frames than before");
 }
 
 }  // namespace strobe::testing

@@ -180,12 +180,12 @@ TEST(Events, WhoseTimesAreTooManyKeepTheirAmounts) {
   EXPECT_EQ(SumByName(kept, "sent")["sender"], sent.bytes);
 }
 
-STROBE_NOINLINE bool SendByHook(MessageProfiler& profiler, std::uint32_t skip) {
+[[gnu::noinline]] bool SendByHook(MessageProfiler& profiler, std::uint32_t skip) {
   const bool is_counted = profiler.CaptureHere<Messages>({1, 8}, skip);
   asm volatile("" ::: "memory");  // no tail call
   return is_counted;
 }
-STROBE_NOINLINE bool Send(MessageProfiler& profiler, std::uint32_t skip) {
+[[gnu::noinline]] bool Send(MessageProfiler& profiler, std::uint32_t skip) {
   const bool is_counted = SendByHook(profiler, skip);
   asm volatile("" ::: "memory");
   return is_counted;

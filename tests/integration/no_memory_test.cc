@@ -117,9 +117,10 @@ struct MarkingTraits : DefaultTraits {
   using Platform = MarkingPlatform;
   using Outputs = OutputList<Output<PprofEncoder, WritingExporter>>;
 };
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 using MarkingProfiler = BasicProfiler<MarkingTraits>;
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop
 
 ProfilerOptions Options() {
   static const std::string directory =

@@ -70,7 +70,7 @@ Profiled<MeasuredMutex> mutex;
 
 // Holds the lock for that long.
 template <int kHoldUs>
-STROBE_NOINLINE void HoldFor(Truth& truth) {
+[[gnu::noinline]] void HoldFor(Truth& truth) {
   truth_here = &truth;
   const std::int64_t waits = truth.waits;
   const std::int64_t begin_ns = NowNs();
@@ -223,12 +223,12 @@ TEST(ContentionSampling, CountsTheWaitsWhileNoSessionRuns) {
 }
 
 // A wait of known length, which no clock measures.
-STROBE_NOINLINE void NoteWait(std::int64_t delay_ns) {
+[[gnu::noinline]] void NoteWait(std::int64_t delay_ns) {
   internal::NoteContention(delay_ns);
   asm volatile("" ::: "memory");
 }
 template <std::int64_t kDelayNs>
-STROBE_NOINLINE void WaitFor() {
+[[gnu::noinline]] void WaitFor() {
   NoteWait(kDelayNs);
   asm volatile("" : : "r"(kDelayNs) : "memory");
 }
@@ -299,7 +299,7 @@ TEST(ContentionSampling, IsOneAtATime) {
 
 // Holds a mutex of Abseil for which another thread waits, for some milliseconds, of which it says
 // how many they were. Returns how long that thread has waited at most.
-STROBE_NOINLINE std::int64_t HoldOfAbseil(absl::Mutex& held, std::int64_t& held_ns) {
+[[gnu::noinline]] std::int64_t HoldOfAbseil(absl::Mutex& held, std::int64_t& held_ns) {
   std::atomic<std::int64_t> begin_ns{0};
   internal::LockMutex(held);
   std::thread waiter([&] {

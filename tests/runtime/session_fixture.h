@@ -17,8 +17,8 @@
 #include "strobe/runtime/capture/outside_walk.h"
 #include "strobe/runtime/session/session.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 using testing::kCpu;
 using testing::kMs;
@@ -144,5 +144,5 @@ class SessionTest : public ::testing::Test {
   std::map<Thread*, std::int64_t> expiries_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "strobe/base/assert.h"
 #include "strobe/platform/capture_target.h"
+#include "support/check.h"
 
 namespace strobe::testing {
 namespace {
@@ -147,7 +147,7 @@ Pesterer::Pesterer() {
   const itimerspec times{.it_interval = {0, kPeriodNs}, .it_value = {0, kPeriodNs}};
   const bool is_started = timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0 &&
                           timer_settime(timer_, 0, &times, nullptr) == 0;
-  STROBE_CHECK(is_started, "the system refuses a timer");
+  testing::Check(is_started, "the system refuses a timer");
 }
 Pesterer::~Pesterer() { timer_delete(timer_); }
 

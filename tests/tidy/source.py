@@ -20,7 +20,7 @@ def namespaces(text):
     """(line, name) of each namespace definition; an anonymous one has the name ''."""
     code = without_directives(blanked(text))
     for match in re.finditer(r"\b(?:inline\s+)?namespace\b\s*([\w:\s]*?)\s*\{", code):
-        yield code.count("\n", 0, match.start()) + 1, "".join(match.group(1).split())
+        yield code.count("\n", 0, match.start()) + 1, "".join(match.group(1).replace("STROBE_HIDDEN", "").split())
 
 
 def functions(text):

@@ -15,8 +15,8 @@
 #include "strobe/symbolize/pe_image.h"
 #include "strobe/unwind/pdata_compiler.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::testing {
+namespace strobe {
+namespace STROBE_HIDDEN testing {
 
 class PeFile {
  public:
@@ -86,5 +86,5 @@ class PeFile {
   std::vector<Section> code_;
 };
 
-}  // namespace strobe::testing
-STROBE_HIDDEN_END
+}  // namespace testing
+}  // namespace strobe

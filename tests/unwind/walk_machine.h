@@ -16,8 +16,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/unwind/incremental_walk.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::testing {
+namespace strobe {
+namespace STROBE_HIDDEN testing {
 
 // A function as the walk sees it: code of Machine::kFunctionBytes, left by one rule all over.
 struct Function {
@@ -178,5 +178,5 @@ class WalkMachineTest : public ::testing::Test {
   Walker walker_{machine_};
 };
 
-}  // namespace strobe::testing
-STROBE_HIDDEN_END
+}  // namespace testing
+}  // namespace strobe

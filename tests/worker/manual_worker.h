@@ -9,7 +9,6 @@
 #include <span>
 #include <vector>
 
-#include "strobe/base/assert.h"
 #include "strobe/base/visibility.h"
 #include "strobe/provider/cpu_time_provider.h"
 #include "strobe/provider/off_cpu_time_provider.h"
@@ -24,9 +23,10 @@
 #include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/chain_unwinder.h"
 #include "strobe/worker/shared/shared_area.h"
+#include "support/check.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::testing {
+namespace strobe {
+namespace STROBE_HIDDEN testing {
 
 inline constexpr std::size_t kSharedRingBytes = 4096;
 inline constexpr std::uint32_t kSharedChunks = 2;
@@ -52,7 +52,7 @@ struct SharingPlatform : ManualPlatform {
   static void DiscardMemory(void* memory, std::uint64_t bytes) {
     const std::span<std::byte> first = TheArea().Chunk(0);
     const std::byte* const begin = static_cast<std::byte*>(memory);
-    STROBE_CHECK(
+    testing::Check(
         begin >= first.data() && begin + bytes <= first.data() + kSharedChunks * first.size(),
         "memory outside of the chunks is given back");
     std::memset(memory, 0, bytes);
@@ -104,10 +104,10 @@ class ManualSharing {
   explicit ManualSharing(std::uint32_t threads) {
     const absl::StatusOr<internal::SharedArea> area = internal::SharedArea::Create(
         kSharedChunks, Arena::kChannelsPerChunk, Arena::ChunkBytes(kSharedRingBytes));
-    STROBE_CHECK(area.ok(), "no memory to share");
+    testing::Check(area.ok(), "no memory to share");
     TheArea() = *area;
     for (std::uint32_t chunk = 0; chunk < kSharedChunks; ++chunk)
-      STROBE_CHECK(TheArea().OpenChunk(chunk), "no memory to share");
+      testing::Check(TheArea().OpenChunk(chunk), "no memory to share");
     ManualProgram::used_chunks = ManualWorker::used_chunks = 0;
     for (std::uint64_t id = 1; id <= threads; ++id) {
       threads_.push_back(*program_.Register({.id = id, .stack = {}}, "thread"));
@@ -139,5 +139,5 @@ class ManualSharing {
   std::vector<std::span<std::byte>> rings_;
 };
 
-}  // namespace strobe::testing
-STROBE_HIDDEN_END
+}  // namespace testing
+}  // namespace strobe

@@ -31,7 +31,8 @@ struct PeriodContext {
   SampleContext context;
 };
 
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 // Made by Aggregator::Take. It is cheap to move, so that the exporter's thread can do the work of
 // turning it into a Profile.
 struct AggregatedPeriod {
@@ -59,7 +60,7 @@ struct AggregatedPeriod {
            slow_spans.capacity() * sizeof(SpanNumber);
   }
 };
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop
 
 // Sets the modules, frames, stacks, label sets, threads, samples, values and moments of `profile`.
 // The caller sets the rest.

@@ -36,7 +36,8 @@ struct StackDelta {
   std::uint64_t skip = 0;
 };
 
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 // Collector thread only. Values that the memory limit has no room for are added to the thread's row
 // of [overflow] and counted, so that the sums out equal the sums in. The only failure is
 // std::bad_alloc: a call that throws it has changed nothing, and can be repeated.
@@ -170,6 +171,6 @@ class Aggregator {
   std::vector<Address> path_;  // scratch
   Overflows overflows_;
 };
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop
 
 }  // namespace strobe

@@ -21,7 +21,8 @@
 
 namespace strobe {
 
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 // The samples of one period of a recording.
 struct RecordedPeriod {
   AggregatedPeriod samples;
@@ -110,6 +111,6 @@ class Recording {
   Time begin_;
   Overflows overflows_before_;
 };
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop
 
 }  // namespace strobe

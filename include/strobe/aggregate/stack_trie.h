@@ -11,8 +11,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/stack.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Node 0 is the trie's own root. Its children are the roots of stacks: one for each (module
 // generation, StackEnd), because an address means a function only within a generation, and one for
@@ -93,5 +93,5 @@ class StackTrie {
 };
 static_assert(sizeof(StackTrie::Node) == 16);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -46,8 +46,7 @@ struct AllocationStats {
   std::uint64_t stacks_refused = 0;
 };
 
-STROBE_HIDDEN_BEGIN
-namespace internal {
+namespace STROBE_HIDDEN internal {
 
 AllocationStats CollectAllocationStats();
 
@@ -66,12 +65,12 @@ void EndAllocations();
 inline constexpr std::uint32_t kAllocationFrames = 3;
 
 }  // namespace internal
-STROBE_HIDDEN_END
 
 // Samples the allocations of all threads while the object lives. The profiler, of traits whose
 // providers include AllocationProvider, must outlive it, and counts samples while a session runs.
 // One object at a time in a process: status() of another says so, and it does nothing.
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 class AllocationSampling {
  public:
   template <class Traits>
@@ -95,6 +94,6 @@ class AllocationSampling {
   const internal::EventTarget target_;
   const absl::Status status_;
 };
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop
 
 }  // namespace strobe

@@ -12,8 +12,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/number_index.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // What a sampled block stands for, and the number of the stack that allocated it.
 struct LiveBlock {
@@ -326,5 +326,5 @@ class LiveBlocks {
   std::atomic<Entries*> entries_{nullptr};
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

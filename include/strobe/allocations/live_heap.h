@@ -15,8 +15,8 @@
 #include "strobe/provider/amount_sampler.h"
 #include "strobe/provider/level_memory.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // A block of bytes without addresses, of which all zero ones are an empty heap. The program writes
 // it, in its own memory or in LevelMemory; there a worker reads it.
@@ -79,5 +79,5 @@ void VisitLiveHeap(Visitor& visit) {
       });
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -9,8 +9,8 @@
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // A word whose accesses need no lock and no call.
 template <class T>
@@ -29,5 +29,5 @@ STROBE_SIGNAL_SAFE void AtomicStore(T& word, std::type_identity_t<T> value,
   __atomic_store_n(&word, value, static_cast<int>(order));
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -5,15 +5,15 @@
 
 namespace strobe::internal {
 
+// The library defines the one that is true of it. Each file that includes this asks for the one
+// that is true of the program.
 #ifdef _GLIBCXX_DEBUG
-#define STROBE_CONTAINERS library_is_built_with_GLIBCXX_DEBUG
+extern const char library_is_built_with_GLIBCXX_DEBUG;
+[[gnu::used]] inline const char* const containers_of_library = &library_is_built_with_GLIBCXX_DEBUG;
 #else
-#define STROBE_CONTAINERS library_is_built_without_GLIBCXX_DEBUG
+extern const char library_is_built_without_GLIBCXX_DEBUG;
+[[gnu::used]] inline const char* const containers_of_library =
+    &library_is_built_without_GLIBCXX_DEBUG;
 #endif
-
-// The library defines the one that is true of it.
-extern const char STROBE_CONTAINERS;
-// Each file that includes this asks for it.
-[[gnu::used]] inline const char* const containers_of_library = &STROBE_CONTAINERS;
 
 }  // namespace strobe::internal

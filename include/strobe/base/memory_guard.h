@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Calls function(context). False if it threw std::bad_alloc; other exceptions propagate. The catch
 // clause is in the library, so that the headers also compile without exceptions.
@@ -32,5 +32,5 @@ template <class Body>
   return MakeStatus(absl::StatusCode::kResourceExhausted, "out of memory");
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -7,8 +7,8 @@
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // As a std::atomic<bool>, but each value of its byte is a valid one: 0 is false, all others are
 // true. A bool that another process has set to 9 would be undefined behaviour.
@@ -40,5 +40,5 @@ class SharedFlag {
 };
 static_assert(sizeof(SharedFlag) == 1);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -4,14 +4,7 @@
 // been validated. tests/handler_gate.py checks the object code reachable from the handler.
 #pragma once
 
-#if defined(__GNUC__) || defined(__clang__)
 #define STROBE_SIGNAL_SAFE __attribute__((hot))
-#define STROBE_NOINLINE __attribute__((noinline))
 #define STROBE_ALWAYS_INLINE __attribute__((always_inline)) inline
+// After the parameters of a lambda.
 #define STROBE_ALWAYS_INLINE_LAMBDA __attribute__((always_inline))
-#else
-#define STROBE_SIGNAL_SAFE
-#define STROBE_NOINLINE __declspec(noinline)
-#define STROBE_ALWAYS_INLINE __forceinline
-#define STROBE_ALWAYS_INLINE_LAMBDA
-#endif

@@ -6,8 +6,8 @@
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Advances the state, and returns 64 random bits. Any state is a good one.
 STROBE_SIGNAL_SAFE constexpr std::uint64_t SplitMix64(std::uint64_t& state) {
@@ -23,5 +23,5 @@ STROBE_SIGNAL_SAFE constexpr double UniformSplitMix64(std::uint64_t& state) {
   return static_cast<double>(SplitMix64(state) >> 11) * 0x1.0p-53;
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

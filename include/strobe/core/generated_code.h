@@ -30,8 +30,7 @@ struct GeneratedCode {
   std::span<const std::byte> eh_frame = {};
 };
 
-STROBE_HIDDEN_BEGIN
-namespace internal {
+namespace STROBE_HIDDEN internal {
 
 // Owns the registered ranges. Thread-safe.
 class GeneratedCodeOwner {
@@ -45,12 +44,12 @@ class GeneratedCodeOwner {
 };
 
 }  // namespace internal
-STROBE_HIDDEN_END
 
 // Keeps a range of generated code registered while the object lives. Move-only. It may end on any
 // thread, and after its Profiler. If the registration failed, status() says why, and the object
 // does nothing.
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 class [[nodiscard]] CodeRegistration {
  public:
   // Registers nothing.
@@ -95,6 +94,6 @@ class [[nodiscard]] CodeRegistration {
   std::shared_ptr<internal::GeneratedCodeOwner> owner_;
   Address start_ = 0;
 };
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop
 
 }  // namespace strobe

@@ -9,8 +9,8 @@
 
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // A hash table of the numbers below 2^kNumberBits, in tiers, each four times as large as the one
 // before. A number goes into the first tier that has a free slot near the hash's home there. So the
@@ -142,5 +142,5 @@ class NumberIndex {
   std::atomic<unsigned> tiers_{0};  // that are in use
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -10,8 +10,7 @@
 
 namespace strobe {
 
-STROBE_HIDDEN_BEGIN
-namespace internal {
+namespace STROBE_HIDDEN internal {
 
 template <class Traits>
 class ProfilerCore;
@@ -36,13 +35,13 @@ class RegistrationOwner {
 }
 
 }  // namespace internal
-STROBE_HIDDEN_END
 
 // Keeps a thread registered while the object lives. Move-only. It must end on the thread that it
 // began on; otherwise that thread stays registered, and a line on stderr says so. It may outlive
 // its Profiler, as the registration of a detached thread does at exit. If the registration failed,
 // status() says why, and the object does nothing.
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 class [[nodiscard]] Registration {
  public:
   // Registers nothing.
@@ -88,6 +87,6 @@ class [[nodiscard]] Registration {
   void* thread_ = nullptr;
   std::uint64_t thread_id_ = 0;
 };
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop
 
 }  // namespace strobe

@@ -14,8 +14,8 @@
 #include "strobe/core/number_index.h"
 #include "strobe/core/stack.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // A tree of frames: stacks share the frames of their roots. Frames are only added. Two threads that
 // add the same frame at the same time may add it twice, so that a stack may have more than one
@@ -105,5 +105,5 @@ class StackTable {
   std::array<Node, kNodes> nodes_{};
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -34,8 +34,7 @@ struct ExceptionStats {
   std::int64_t exceptions_over_limit = 0;
 };
 
-STROBE_HIDDEN_BEGIN
-namespace internal {
+namespace STROBE_HIDDEN internal {
 
 ExceptionStats CollectExceptionStats();
 
@@ -50,7 +49,6 @@ void EndExceptions();
 inline constexpr std::uint32_t kExceptionFrames = 3;
 
 }  // namespace internal
-STROBE_HIDDEN_END
 
 // Counts the throws of all threads while the object lives. The profiler, of traits whose providers
 // include ExceptionProvider, must outlive it, and counts while a session runs. One object at a time
@@ -58,7 +56,8 @@ STROBE_HIDDEN_END
 //
 // Each throw has one sample, with the label kExceptionLabel. The first throw of a type, and the
 // first one under other labels of the thread, allocate memory.
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 class ExceptionSampling {
  public:
   template <class Traits>
@@ -80,6 +79,6 @@ class ExceptionSampling {
   const internal::EventTarget target_;
   const absl::Status status_;
 };
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop
 
 }  // namespace strobe

@@ -43,8 +43,7 @@ struct ContentionStats {
   bool samples_absl_mutexes = false;
 };
 
-STROBE_HIDDEN_BEGIN
-namespace internal {
+namespace STROBE_HIDDEN internal {
 
 ContentionStats CollectContentionStats();
 
@@ -59,7 +58,6 @@ void EndContentions();
 inline constexpr std::uint32_t kContentionFrames = 3;
 
 }  // namespace internal
-STROBE_HIDDEN_END
 
 // Samples the waits of all threads while the object lives. The profiler, of traits whose providers
 // include ContentionProvider, must outlive it, and counts samples while a session runs. One object
@@ -67,7 +65,8 @@ STROBE_HIDDEN_END
 //
 // The first object with the option `absl_mutexes` in a process measures the rate of Abseil's clock
 // in about 10 ms, with a second thread.
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 class ContentionSampling {
  public:
   template <class Traits>
@@ -90,6 +89,6 @@ class ContentionSampling {
   const internal::EventTarget target_;
   const absl::Status status_;
 };
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop
 
 }  // namespace strobe

@@ -16,19 +16,18 @@
 
 namespace strobe {
 
-STROBE_HIDDEN_BEGIN
-namespace internal {
+namespace STROBE_HIDDEN internal {
 
 // True while a ContentionSampling lives.
 [[nodiscard]] bool IsSamplingContentions() noexcept;
 
 // Samples a wait of the calling thread that has just ended. The stack begins at the caller of the
 // function that calls this one by no tail call. Signal-safe: takes no lock.
-STROBE_NOINLINE void NoteContention(std::int64_t delay_ns) noexcept;
+[[gnu::noinline]] void NoteContention(std::int64_t delay_ns) noexcept;
 
 // Calls wait(), which waits for a lock, and returns what it returns.
 template <class Wait>
-STROBE_NOINLINE auto WaitForLock(const Wait& wait) {
+[[gnu::noinline]] auto WaitForLock(const Wait& wait) {
   if (!IsSamplingContentions()) return wait();
   const std::int64_t begin_ns = SystemClock().MonotonicNs();
   const auto note = [begin_ns]() STROBE_ALWAYS_INLINE_LAMBDA {
@@ -63,7 +62,6 @@ concept SharedTimedMutex = SharedMutex<Mutex> && requires(Mutex& mutex) {
 };
 
 }  // namespace internal
-STROBE_HIDDEN_END
 
 // A drop-in for Mutex: std::mutex, std::recursive_mutex, std::shared_mutex, their timed forms, or
 // another class with their functions. Has those of the functions that Mutex has, which do and throw

@@ -11,8 +11,8 @@
 #include "strobe/platform/registration_link.h"
 #include "strobe/unwind/stack_memory.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Its address identifies this copy of the library: a program and its plug-ins may each have linked
 // one, and a copy must not take the signals of another.
@@ -101,5 +101,5 @@ struct HandlerCounters {
 };
 HandlerCounters& GlobalHandlerCounters();
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -10,8 +10,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/platform/platform.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Held for short times, by the control plane. What it guards is, in such a child, as that thread
 // has left it. Constant-initialized; works with std::lock_guard.
@@ -36,5 +36,5 @@ class ForkSafeMutex {
   std::atomic<std::uint64_t> holder_{kNone};
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

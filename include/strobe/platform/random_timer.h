@@ -9,8 +9,8 @@
 #include "strobe/base/split_mix.h"
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // One of a thread's, in its channel. The platform starts and stops it; see LinuxPlatform. It
 // expires once: then the platform's handler, on the thread, sets the time to the next expiry.
@@ -57,5 +57,5 @@ STROBE_SIGNAL_SAFE inline std::int64_t RandomTimer::NextGapNs() {
   return std::max<std::int64_t>(static_cast<std::int64_t>(gap_ns), 1);
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -8,8 +8,8 @@
 #include "strobe/core/sample_context.h"
 #include "strobe/platform/random_timer.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 struct ChannelToken;
 
@@ -54,5 +54,5 @@ inline void SetOwnTrace(const TraceContext& trace) noexcept {
   ChangeOwnContext([&](ThreadContext& context) { context.SetTrace(trace); });
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

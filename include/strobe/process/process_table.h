@@ -25,14 +25,15 @@
 #include "strobe/unwind/rule_cache.h"
 #include "strobe/unwind/unwind_table.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 class Image;
 class ImageTable;
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe
 
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 namespace strobe {
 
 struct ProcessTableOptions {
@@ -174,4 +175,4 @@ class ProcessTable {
 };
 
 }  // namespace strobe
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop

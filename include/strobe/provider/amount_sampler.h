@@ -28,8 +28,7 @@ struct SampledAmounts {
   friend bool operator==(const SampledAmounts&, const SampledAmounts&) = default;
 };
 
-STROBE_HIDDEN_BEGIN
-namespace internal {
+namespace STROBE_HIDDEN internal {
 
 // A sum of SampledAmounts, to which threads add. Signal-safe. Constant-initialized.
 class AmountsSum {
@@ -131,6 +130,5 @@ class BasicAmountSampler {
 using AmountSampler = BasicAmountSampler<>;
 
 }  // namespace internal
-STROBE_HIDDEN_END
 
 }  // namespace strobe

@@ -10,8 +10,8 @@
 #include "strobe/provider/amount_sampler.h"
 #include "strobe/provider/sample_provider.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // record(profiler, amounts, keeper) is CaptureHere of the profiler: data plane, false if nothing
 // counts the event. The profile shows the stack from a caller of `record` on.
@@ -35,8 +35,8 @@ constexpr auto EventValues(const SampledAmounts& amounts) {
 }
 
 template <class Profiler, EventProvider Provider, std::uint32_t skip>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE bool RecordEvent(void* profiler, const SampledAmounts& amounts,
-                                                    StackKeeper* keeper) {
+[[gnu::noinline]] STROBE_SIGNAL_SAFE bool RecordEvent(void* profiler, const SampledAmounts& amounts,
+                                                      StackKeeper* keeper) {
   const bool is_taken = static_cast<Profiler*>(profiler)->template CaptureHere<Provider>(
       EventValues<Provider>(amounts), skip, keeper);
   asm volatile("" ::: "memory");  // no tail call: the number of frames is fixed
@@ -49,5 +49,5 @@ EventTarget TargetOf(Profiler& profiler) {
   return {.record = &RecordEvent<Profiler, Provider, skip>, .profiler = &profiler};
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -8,8 +8,8 @@
 
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Joins two libraries that a program may have or not: the one that keeps levels, and the one that
 // shares memory with a worker. Thread-safe; needs no memory.
@@ -48,5 +48,5 @@ class LevelMemory {
   static constinit inline std::atomic<Find> served_{nullptr};
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

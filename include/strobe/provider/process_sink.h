@@ -11,8 +11,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/provider/event_target.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // A constant-initialized global. Closed at first. Open and Close: control plane, any thread. The
 // rest is signal-safe.
@@ -104,5 +104,5 @@ class ProcessSink {
   AmountsSum untaken_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -261,10 +261,9 @@ template <class P>
 requires requires { P::kCountsSamples; }
 inline constexpr bool kCountsSamples<P> = P::kCountsSamples;
 
-STROBE_HIDDEN_BEGIN
 // Keeps the stack of an event, without the frames that the event skips. It may lack frames that the
 // collector finds later.
-struct StackKeeper {
+struct STROBE_HIDDEN StackKeeper {
   StackTable<>& table;
   // The stack's number in the table. kNone if the table has no room, if there is no record, or if
   // another capture has recorded the event.
@@ -272,13 +271,12 @@ struct StackKeeper {
 };
 
 // What one event of an EventProvider brings.
-struct EventSample {
+struct STROBE_HIDDEN EventSample {
   std::size_t provider = 0;               // its number in the list of providers
   std::span<const std::int64_t> amounts;  // one for each of its value types
   std::uint32_t skip = 0;                 // how many leaf frames are left out of the stack
   StackKeeper* keeper = nullptr;          // nullptr for none
 };
-STROBE_HIDDEN_END
 
 // The ThreadState of a provider; an empty type if it has none.
 template <class P>

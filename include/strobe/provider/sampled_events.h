@@ -21,7 +21,8 @@ namespace strobe {
 // Samples events of a provider of the program's own. If the provider has one value type, the type
 // adds the amounts up. If it has two, the first counts the events, and the second adds the amounts
 // up. Sums are right in the mean: see amount_sampler.h.
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 template <EventProvider Provider>
 class SampledEvents {
  public:
@@ -54,7 +55,7 @@ class SampledEvents {
   static constexpr std::uint32_t kSkippedFrames = 2;  // the target's function, and Take
   static constexpr std::uint64_t kMaxAmount = std::uint64_t{1} << 60;
 
-  STROBE_NOINLINE void Take(std::uint64_t amount) noexcept {
+  [[gnu::noinline]] void Take(std::uint64_t amount) noexcept {
     SampledAmounts amounts{.count = amount > 0 ? 1 : 0,
                            .total = static_cast<std::int64_t>(std::min(amount, kMaxAmount))};
     if (interval_ > 1) amounts = sampler.Take(amount, interval_, internal::NewSeed());
@@ -68,6 +69,6 @@ class SampledEvents {
   const std::int64_t interval_;
   internal::AmountsSum untaken_;
 };
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop
 
 }  // namespace strobe

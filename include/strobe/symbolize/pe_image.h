@@ -14,8 +14,8 @@
 #include "strobe/core/memory_reader.h"
 #include "strobe/core/module_map.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // All positions except positions in files are relative virtual addresses: bytes from the image's
 // start in memory.
@@ -66,5 +66,5 @@ struct PeImage {
   std::string debug_file;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -27,7 +27,8 @@
 
 namespace strobe::testing {
 
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 template <class U>
 class IncrementalUnwinderConformance : public UnwinderConformance<U> {
  protected:
@@ -52,7 +53,7 @@ class IncrementalUnwinderConformance : public UnwinderConformance<U> {
   std::unique_ptr<internal::WalkMemo> memo_ = std::make_unique<internal::WalkMemo>();
   std::vector<Address> last_;  // frames of the previous walk
 };
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop
 TYPED_TEST_SUITE_P(IncrementalUnwinderConformance);
 
 // Between two walks of a thread, any words, the registers, and the size of the output may change.

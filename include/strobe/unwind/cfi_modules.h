@@ -16,8 +16,8 @@
 #include "strobe/unwind/cfi_compiler.h"
 #include "strobe/unwind/unwind_table.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 class ModuleTables;
 
@@ -101,5 +101,5 @@ class CfiModules {
       std::make_shared<RuleCache>();  // of all snapshots since a module was let go
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -45,9 +45,9 @@ class CfiStep {
 
   // The same if the cache has no plain rule.
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE STROBE_NOINLINE static StepResult StepRarely(const UnwindModules& modules,
-                                                                  FrameState<Registers>& state,
-                                                                  const M& memory) noexcept {
+  [[gnu::noinline]] STROBE_SIGNAL_SAFE static StepResult StepRarely(const UnwindModules& modules,
+                                                                    FrameState<Registers>& state,
+                                                                    const M& memory) noexcept {
     const UnwindRule rule = modules.FindRule(state.code_address());
     if (rule.is_frame()) return StepPlain(state, memory, rule);
     const StepResult result = StepByTable(modules, state, memory, nullptr);
@@ -60,7 +60,7 @@ class CfiStep {
   // The same by the code's table. `special` is the value of the special register in this frame, or
   // nullptr if the value is not known.
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE STROBE_NOINLINE static StepResult StepByTable(
+  [[gnu::noinline]] STROBE_SIGNAL_SAFE static StepResult StepByTable(
       const UnwindModules& modules, FrameState<Registers>& state, const M& memory,
       const Address* special) noexcept {
     const Address pc = state.code_address();

@@ -57,8 +57,7 @@ enum class StepResult : std::uint8_t {
   kLost,
 };
 
-STROBE_HIDDEN_BEGIN
-namespace internal {
+namespace STROBE_HIDDEN internal {
 
 // Makes `state` the caller's, or returns why it cannot.
 template <class Registers>
@@ -112,7 +111,6 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkFrames(const Registers& r
 }
 
 }  // namespace internal
-STROBE_HIDDEN_END
 
 // Step(state, memory) makes `state` the caller's, or returns why it cannot. It is pure and
 // signal-safe, always ends, and reads only through `memory`.

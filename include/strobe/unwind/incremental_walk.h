@@ -17,8 +17,8 @@
 #include "strobe/unwind/unwind_rule.h"
 #include "strobe/unwind/walk_memo.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // A walk from `registers` on. step(state) takes one frame. The walk ends where it reaches one of
 // the frames that `memo` has from `unchanged_from` on.
@@ -153,5 +153,5 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkFrames(const Registers& r
   return IncrementalWalk<Registers, M, Step>(memo, unchanged_from, output).Run(registers, step);
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -11,8 +11,8 @@
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/walk_memo.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Finds what is unchanged of a memo's walk. That is a loop of independent loads: it needs no table,
 // and no load waits for the one before. The loop begins at the root, and ends at the first word
@@ -77,8 +77,8 @@ class MemoCheck {
 
   // From `frame` on towards the leaf: the first frame that has changed, or `last`. A function of
   // its own, because this loop is most of what a walk does, and needs the CPU's registers.
-  STROBE_NOINLINE Frame* FirstChanged(Frame* frame, const Frame* last,
-                                      const M& memory_at) const noexcept {
+  [[gnu::noinline]] Frame* FirstChanged(Frame* frame, const Frame* last,
+                                        const M& memory_at) const noexcept {
     const M memory = memory_at;
     while (frame > last) {
       // Four at a time: the loop's own work takes as long as the comparison of one frame.
@@ -128,5 +128,5 @@ class MemoCheck {
   const Step& step_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

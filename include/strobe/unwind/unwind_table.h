@@ -252,7 +252,7 @@ class UnwindModules {
 
   // The rule for `pc`, which it also adds to the cache; a special rule is not added. Unknown if
   // there is no table. Signal-safe.
-  STROBE_SIGNAL_SAFE STROBE_NOINLINE UnwindRule FindRule(Address pc) const noexcept {
+  [[gnu::noinline]] STROBE_SIGNAL_SAFE UnwindRule FindRule(Address pc) const noexcept {
     const Entry* const entry = Find(pc);
     if (entry == nullptr || entry->table == nullptr) return UnwindRule::Unknown();
     const UnwindRule rule = entry->table->Find(static_cast<std::uint32_t>(pc - entry->start));
@@ -261,7 +261,8 @@ class UnwindModules {
   }
 
   // How the code at `pc` keeps its caller's special register. Signal-safe.
-  STROBE_SIGNAL_SAFE STROBE_NOINLINE SavedRegister FindSpecialRegister(Address pc) const noexcept {
+  [[gnu::noinline]] STROBE_SIGNAL_SAFE SavedRegister
+  FindSpecialRegister(Address pc) const noexcept {
     const Entry* const entry = Find(pc);
     if (entry == nullptr || entry->table == nullptr) return {};
     return entry->table->FindSpecialRegister(static_cast<std::uint32_t>(pc - entry->start));

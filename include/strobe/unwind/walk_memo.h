@@ -18,8 +18,8 @@
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwind_rule.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 template <class Registers, StackMemory M, class Step>
 class MemoCheck;
@@ -128,5 +128,5 @@ class WalkMemo {
 };
 static_assert(sizeof(WalkMemo) <= 32 * 1024);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

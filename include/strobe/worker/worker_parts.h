@@ -18,8 +18,7 @@
 
 namespace strobe {
 
-STROBE_HIDDEN_BEGIN
-namespace internal {
+namespace STROBE_HIDDEN internal {
 
 // The clock, the ring and the unwinder are those that a worker has.
 template <class Traits>
@@ -55,7 +54,6 @@ void UseWorkerFor(const Serve& serve) {
 }
 
 }  // namespace internal
-STROBE_HIDDEN_END
 
 // As RunWorkerIfAsked, with the outputs, the symbolizer and the providers of `Traits`, which may be
 // given as to BasicProfiler. The other parts must be the default ones. A program whose worker is

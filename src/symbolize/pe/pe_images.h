@@ -12,8 +12,8 @@
 #include "strobe/symbolize/symbol_files.h"
 #include "strobe/symbolize/symbol_search.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 struct PeImageFile {
   std::string path;
@@ -32,5 +32,5 @@ PeImageSearch FindPeImage(const Module& module, const SymbolFiles& files,
 // A section of the file. Empty if there is no such section.
 SectionBytes OpenSection(const PeImageFile& image, const std::string& name);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -13,8 +13,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/symbolize/pe_image.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // All tables have relative virtual addresses. A table is empty if the file does not have its names.
 class PeFile {
@@ -63,5 +63,5 @@ class PeFile {
   PeImage image_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

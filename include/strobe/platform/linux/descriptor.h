@@ -10,8 +10,8 @@
 
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Which file a number stands for. All zero if it stands for none.
 struct FileIdentity {
@@ -72,5 +72,5 @@ class Descriptor {
 // Writes all of it. 0 or errno.
 int WriteAll(const Descriptor& file, std::string_view bytes) noexcept;
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -7,8 +7,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/thread_info.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // A file of a thread in /proc/self/task, or of a thread of the process that ObserveProcess has
 // named. It stays open for the next read, as long as no more than
@@ -81,5 +81,5 @@ class LinuxThreadProbe {
   LinuxThreadFile sched_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

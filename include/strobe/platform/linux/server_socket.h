@@ -8,8 +8,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/platform/linux/descriptor.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The most at a time. A fork's child keeps those beyond them, as does a child of _Fork, vfork or
 // clone, until it calls exec.
@@ -40,5 +40,5 @@ class ServerSocket {
   std::size_t place_ = kNoPlace;  // among those that a child closes
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -22,8 +22,8 @@
 #include "strobe/runtime/channels/channel_arena.h"
 #include "strobe/runtime/channels/sample_channel.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Of each thread's handler calls, one in this many is timed.
 inline constexpr std::uint32_t kTimedCaptureInterval = 16;
@@ -58,10 +58,10 @@ STROBE_SIGNAL_SAFE bool TakeWeights(Cells& cells, std::size_t timer_cell, std::i
 // Keeps the stack of a record. The frames that the record shares with the last one
 // are written behind its own, where the draft has room for them and the record ends.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE void KeepStackOf(const ChannelArena<Traits>& arena,
-                                                    SampleChannel<Traits>& channel,
-                                                    const RecordDraft& draft, std::uint64_t skip,
-                                                    StackKeeper& keeper) {
+[[gnu::noinline]] STROBE_SIGNAL_SAFE void KeepStackOf(const ChannelArena<Traits>& arena,
+                                                      SampleChannel<Traits>& channel,
+                                                      const RecordDraft& draft, std::uint64_t skip,
+                                                      StackKeeper& keeper) {
   const RecordHeader& header = draft.header();
   std::span<Address> frames = FramesOf(arena, draft);
   const std::size_t count = std::size_t{header.frame_count} + header.shared_count;
@@ -113,9 +113,9 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(ChannelArena<Traits>& a
 }
 
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE void WriteNote(SampleChannel<Traits>& channel,
-                                                  const NativeRegisters& registers,
-                                                  bool is_recorded) {
+[[gnu::noinline]] STROBE_SIGNAL_SAFE void WriteNote(SampleChannel<Traits>& channel,
+                                                    const NativeRegisters& registers,
+                                                    bool is_recorded) {
   channel.note.registers.store(CaptureNote::Pack({.sp = registers.sp, .fp = registers.fp}),
                                std::memory_order_release);
   channel.note.cpu_ns.store(Traits::Platform::ThreadCpuTimeNs(channel.thread_id),
@@ -169,7 +169,8 @@ STROBE_SIGNAL_SAFE void AddRequest(SampleChannel<Traits>& channel, std::size_t c
 
 // A CaptureEntry::Function; `context` is the ChannelArena.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE bool CaptureSample(void* context, const CaptureTarget& target) {
+[[gnu::noinline]] STROBE_SIGNAL_SAFE bool CaptureSample(void* context,
+                                                        const CaptureTarget& target) {
   auto& arena = *static_cast<ChannelArena<Traits>*>(context);
   SampleChannel<Traits>* channel = arena.Find(target.token.index);
   if (channel == nullptr || !IsOfThisThread<Traits>(*channel)) return false;
@@ -199,5 +200,5 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool CaptureSample(void* context, const Captu
   return is_live;
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -16,8 +16,8 @@
 #include "strobe/runtime/channels/channel_arena.h"
 #include "strobe/runtime/channels/sample_channel.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The calling thread's innermost registration in the arena, or nullptr.
 template <class Traits>
@@ -43,10 +43,10 @@ STROBE_SIGNAL_SAFE bool TakesEvents(const SampleChannel<Traits>& channel, std::s
 // `is_nested` is what the calling thread found in is_capturing when it set it. Returns false, and
 // adds nothing, if no session takes this provider's events from the channel any more.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(ChannelArena<Traits>& arena,
-                                                  SampleChannel<Traits>& channel,
-                                                  const EventSample& event,
-                                                  const CaptureTarget& target, bool is_nested) {
+[[gnu::noinline]] STROBE_SIGNAL_SAFE bool ServeHere(ChannelArena<Traits>& arena,
+                                                    SampleChannel<Traits>& channel,
+                                                    const EventSample& event,
+                                                    const CaptureTarget& target, bool is_nested) {
   bool is_added = false;
   for (int i = 0; i < kMaxServes; ++i) {
     if (i > 0) is_nested = channel.is_capturing.exchange(true, std::memory_order_seq_cst);
@@ -117,5 +117,5 @@ STROBE_SIGNAL_SAFE bool CaptureHere(ChannelArena<Traits>& arena, const EventSamp
   return ServeHere(arena, *channel, event, {.token = token, .registers = registers}, is_nested);
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

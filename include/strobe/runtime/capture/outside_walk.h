@@ -16,8 +16,8 @@
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwind_table.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // A frame pointer, or a link register, that is not known. It lies in no stack and in no code, so a
 // walk that needs it ends there, and all other walks find what the thread itself would find.
@@ -109,5 +109,5 @@ class OutsideWalk {
   std::size_t count_ = 0;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

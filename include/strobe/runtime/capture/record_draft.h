@@ -21,8 +21,8 @@
 #include "strobe/runtime/channels/stack_slice.h"
 #include "strobe/unwind/stack_memory.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // A capture reserves room in the ring and writes the header. The walk writes the frames, and
 // perhaps a slice. Then the capture writes the words in between, and commits the record. A draft
@@ -106,11 +106,11 @@ STROBE_SIGNAL_SAFE std::span<Address> FramesOf(const ChannelArena<Traits>& arena
 
 // Adds the slice that the collector needs to continue a pending walk. May move the record.
 template <class Traits, StackMemory M>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE void AddSlice(const ChannelArena<Traits>& arena,
-                                                 SampleChannel<Traits>& channel,
-                                                 const NativeRegisters& registers,
-                                                 const FrameStop& stop, const M& memory,
-                                                 RecordDraft& draft) {
+[[gnu::noinline]] STROBE_SIGNAL_SAFE void AddSlice(const ChannelArena<Traits>& arena,
+                                                   SampleChannel<Traits>& channel,
+                                                   const NativeRegisters& registers,
+                                                   const FrameStop& stop, const M& memory,
+                                                   RecordDraft& draft) {
   const std::size_t written_bytes = draft.head_bytes + draft.header().frame_count * sizeof(Address);
   const std::size_t most_bytes = Traits::Ring::MaxRecordBytes(arena.ring_bytes());
   const SliceWriter slice(registers, stop, memory,
@@ -123,5 +123,5 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void AddSlice(const ChannelArena<Traits>& are
       static_cast<std::uint32_t>(slice.Write(draft.bytes + written_bytes, draft.is_whole));
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

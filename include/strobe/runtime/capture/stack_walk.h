@@ -27,8 +27,8 @@
 #include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/unwinder.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Makes an unwinder. An unwinder that needs tables gets `modules`, the published tables.
 template <class Unwinder>
@@ -68,10 +68,10 @@ STROBE_SIGNAL_SAFE inline bool IsOffStack(const StackBounds& own, Address sp) {
 // makes system calls. The memory reader lies in the memo, beside its copies of the stack, because
 // the interrupted thread's stack may be small.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkForeign(const ChannelArena<Traits>& arena,
-                                                    SampleChannel<Traits>& channel,
-                                                    const NativeRegisters& registers,
-                                                    RecordDraft& draft) {
+[[gnu::noinline]] STROBE_SIGNAL_SAFE void WalkForeign(const ChannelArena<Traits>& arena,
+                                                      SampleChannel<Traits>& channel,
+                                                      const NativeRegisters& registers,
+                                                      RecordDraft& draft) {
   using Memory = FetchedStackMemory<&Traits::Platform::ReadStack>;
   const std::span<std::uint8_t> room = channel.memo().TakeForCopy();
   const Memory& memory = *new (room.data()) Memory(channel.stack, room.subspan(sizeof(Memory)));
@@ -94,7 +94,7 @@ inline constexpr Address kMaxStackReachBytes = Address{128} << 20;
 // memory in between once, by calls that cannot fault. If some of it is unmapped, `sp` is on another
 // stack.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE bool HasGrownTo(SampleChannel<Traits>& channel, Address sp) {
+[[gnu::noinline]] STROBE_SIGNAL_SAFE bool HasGrownTo(SampleChannel<Traits>& channel, Address sp) {
   const Address low = PageOf(sp);
   if (low >= channel.stack.low || channel.stack.low - low > kMaxStackReachBytes) return false;
   const Address until = channel.stack.low - std::min(channel.stack.low - low, kMaxStackGrowthBytes);
@@ -131,9 +131,9 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void WalkInto(const ChannelArena<Traits>
   }
 }
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkOwn(const ChannelArena<Traits>& arena,
-                                                SampleChannel<Traits>& channel,
-                                                const CaptureTarget& target, RecordDraft& draft) {
+[[gnu::noinline]] STROBE_SIGNAL_SAFE void WalkOwn(const ChannelArena<Traits>& arena,
+                                                  SampleChannel<Traits>& channel,
+                                                  const CaptureTarget& target, RecordDraft& draft) {
   const NativeRegisters& registers = *target.registers;
   // A capture by another thread walks a copy. The thread's own capture (CaptureHere) has none.
   if constexpr (Traits::Platform::kCopiesStacks) {
@@ -159,5 +159,5 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void Walk(const ChannelArena<Traits>& ar
   WalkOwn(arena, channel, target, draft);
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

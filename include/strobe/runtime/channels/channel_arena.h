@@ -22,8 +22,8 @@
 #include "strobe/runtime/code/published_code.h"
 #include "strobe/unwind/walk_memo.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Each arena has a number, over all traits types: its place in the static table that the handler
 // reads. At most kMaxArenas exist at a time. With another Platform::ForkCount the numbers begin
@@ -272,5 +272,5 @@ class ChannelArena {
   std::array<std::atomic<Channel*>, kMaxChunks> chunks_{};  // by its first channel
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -17,8 +17,8 @@
 #include "strobe/platform/capture_target.h"
 #include "strobe/unwind/walk_memo.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The state of one amount, shared by its provider and one thread's captures.
 struct ProviderCell {
@@ -175,5 +175,5 @@ struct alignas(kCacheLineBytes) SampleChannel {
   }
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -20,8 +20,8 @@
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwinder.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The most bytes of one stack. Most stacks are shorter, and a longer slice leaves less of the ring
 // for other records.
@@ -118,5 +118,5 @@ WalkResult FinishWalk(const U& unwinder, std::span<const std::byte> slice,
   return walk;
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

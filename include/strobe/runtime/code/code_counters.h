@@ -10,8 +10,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/stats.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Counts over all sessions. LoadedCode writes, any thread reads.
 struct CodeCounters {
@@ -38,5 +38,5 @@ struct CodeCounters {
   std::string unread_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -13,8 +13,8 @@
 #include "strobe/core/generated_code.h"
 #include "strobe/core/module_map.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Thread-safe.
 class CodeRegistry final : public GeneratedCodeOwner {
@@ -50,5 +50,5 @@ class CodeRegistry final : public GeneratedCodeOwner {
   std::atomic<std::uint64_t> version_{0};
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -20,8 +20,8 @@
 #include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/unwinder.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Outlives sessions, so that the next session need not compile again the tables of code that is
 // still loaded. Depends on neither threads nor threads. Used by one thread at a time: the one that
@@ -163,5 +163,5 @@ class LoadedCode {
   int retries_ = 0;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -8,8 +8,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/unwind/unwind_table.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // LoadedCode writes it while captures read it. Its address stays valid for as long as a late signal
 // may arrive.
@@ -35,5 +35,5 @@ concept AdoptsChannels = SharesChannels<P> && P::kAdoptsChannels;
 static_assert(decltype(PublishedCode::generation)::is_always_lock_free);
 static_assert(decltype(PublishedCode::tables)::is_always_lock_free);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

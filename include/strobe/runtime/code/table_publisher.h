@@ -11,8 +11,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/unwind/unwind_table.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Not thread-safe, except that captures run at the same time. Its only links to captures are the
 // pointer that they read and IsCapturing.
@@ -67,5 +67,5 @@ class TablePublisher {
   std::unique_ptr<Old> old_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

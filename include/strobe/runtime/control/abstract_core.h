@@ -20,8 +20,8 @@
 #include "strobe/provider/sample_provider.h"
 #include "strobe/runtime/session/session_status.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 class AbstractCore : public RegistrationOwner {
  public:
@@ -77,5 +77,5 @@ template <class Traits>
 template <class Traits>
 [[nodiscard]] std::unique_ptr<const CoreFactory> MakeCoreFactoryOf(Parts<Traits> parts);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

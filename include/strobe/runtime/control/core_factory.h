@@ -22,8 +22,8 @@
 #include "strobe/symbolize/symbolizer.h"
 #include "strobe/unwind/unwinder.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 template <class Traits>
 class CoreFactoryFor final : public CoreFactory {
@@ -78,5 +78,5 @@ std::unique_ptr<const CoreFactory> MakeCoreFactory() {
   if constexpr (Parts<Traits>::kCanBeMade) return MakeCoreFactoryOf<Traits>(Parts<Traits>{});
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -12,8 +12,8 @@
 #include "strobe/runtime/drain/collector_counters.h"
 #include "strobe/runtime/session/ended_exports.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Thread-safe, and never blocked while a session begins or ends: a thread that registers, or that
 // asks for statistics, does not wait for an export. Set and Clear are called one at a time.
@@ -76,5 +76,5 @@ class CurrentSession {
   EndedExports<typename Running::Worker> ended_exports_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -11,8 +11,8 @@
 #include "strobe/core/unregistered_threads.h"
 #include "strobe/platform/platform.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The facts that a diagnosis is made from.
 struct DiagnosisFacts {
@@ -31,5 +31,5 @@ struct DiagnosisFacts {
 // One finding a line, the most decisive first; the last line says what to do.
 std::string Diagnose(const DiagnosisFacts& facts);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -40,8 +40,8 @@
 #include "strobe/runtime/threads/calling_thread.h"
 #include "strobe/runtime/threads/thread_registry.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Locks the mutex. Returns false if the mutex is still locked at the deadline.
 bool LockBy(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline);
@@ -365,5 +365,5 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   std::optional<SessionToggle<Platform>> toggle_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

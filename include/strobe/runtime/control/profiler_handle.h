@@ -18,8 +18,8 @@
 #include "strobe/core/stats.h"
 #include "strobe/runtime/control/abstract_core.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // BasicProfiler documents the functions. Thread-safe.
 class ProfilerHandle {
@@ -58,5 +58,5 @@ class ProfilerHandle {
   std::atomic<AbstractCore*> core_{nullptr};
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

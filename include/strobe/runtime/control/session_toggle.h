@@ -9,8 +9,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/platform/platform.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Of a platform without signals.
 struct NoSignalInbox {};
@@ -63,5 +63,5 @@ class SessionToggle {
   typename Platform::OwnThread thread_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -10,8 +10,8 @@
 #include "strobe/platform/platform.h"
 #include "strobe/runtime/control/exit_list.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Of a platform without such signals.
 struct NoEndingSignals {};
@@ -63,5 +63,5 @@ class SignalExit {
   typename Platform::OwnThread thread_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

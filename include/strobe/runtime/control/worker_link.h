@@ -8,8 +8,8 @@
 #include "strobe/core/options.h"
 #include "strobe/runtime/control/abstract_core.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Tells the parts that work on the program's threads from those of other traits, by its address.
 // The program and its worker have the same ones; each may name outputs and a symbolizer of its own.
@@ -29,5 +29,5 @@ constexpr const void* ChannelParts() {
 absl::StatusOr<std::unique_ptr<AbstractCore>> MakeWorkerCore(const ProfilerOptions& options,
                                                              const void* channel_parts);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

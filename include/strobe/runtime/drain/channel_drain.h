@@ -25,8 +25,8 @@
 #include "strobe/runtime/drain/walk_finisher.h"
 #include "strobe/runtime/threads/thread_registry.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The thread that profiles name for the events of threads that are not registered.
 inline constexpr const char* kUnregisteredThreads = "[unregistered thread]";
@@ -328,5 +328,5 @@ class ChannelDrain {
   bool has_deferred_ = false;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

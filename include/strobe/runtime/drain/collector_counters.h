@@ -16,8 +16,8 @@
 #include "strobe/core/unregistered_threads.h"
 #include "strobe/runtime/code/code_counters.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Counts over all sessions. Only the collector writes, except out_of_memory, which any thread
 // writes. Any thread reads.
@@ -129,5 +129,5 @@ struct CollectorCounters {
   UnregisteredThreads unregistered_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -16,8 +16,8 @@
 #include "strobe/core/stack.h"
 #include "strobe/provider/sample_provider.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Collector thread only. Rows that are added are part of the period only if the period is then
 // taken. If memory runs out before, the next Add takes them back first, and adds the level at its
@@ -91,5 +91,5 @@ class LevelRows {
   std::size_t added_ = 0;  // of rows_, to the period that has not been taken yet
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

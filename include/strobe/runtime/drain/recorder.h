@@ -15,8 +15,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/recording_options.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The continuous recording always exists; others begin and end. If memory runs out in one of the
 // others, that recording alone ends. If memory runs out in the continuous recording, a call throws
@@ -114,5 +114,5 @@ class Recorder {
   std::size_t taken_ = 0;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -10,8 +10,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/value_type.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 struct RecordingColumn {
   std::size_t index = 0;     // into the rows of the intake, and into all value types
@@ -47,5 +47,5 @@ std::vector<std::size_t> IndicesOf(const RecordingColumns& columns);
 std::vector<ValueType> ValueTypesOf(const RecordingColumns& columns,
                                     std::span<const ValueType> value_types);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

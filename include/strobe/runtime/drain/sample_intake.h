@@ -15,8 +15,8 @@
 #include "strobe/core/record.h"
 #include "strobe/runtime/drain/recorder.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Depends on no platform, provider or thread. It gets as data: the threads' names, and the modules
 // that their addresses belong to. Collector thread only. A call that
@@ -126,5 +126,5 @@ class SampleIntake {
   std::vector<std::uint32_t> free_;  // numbers not in use
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

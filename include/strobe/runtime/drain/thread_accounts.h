@@ -24,8 +24,8 @@
 #include "strobe/runtime/threads/provider_view.h"
 #include "strobe/runtime/threads/thread_registry.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // How long a detachment waits for a capture that is under way. A longer capture means that the
 // thread is stopped, for example by a debugger.
@@ -300,5 +300,5 @@ class ThreadAccounts {
   std::atomic<bool> has_postponed_{false};
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -15,8 +15,8 @@
 #include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/unwinder.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Collector only.
 template <class Unwinder>
@@ -55,5 +55,5 @@ class WalkFinisher {
   std::vector<Address> frames_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

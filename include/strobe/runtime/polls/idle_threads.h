@@ -10,8 +10,8 @@
 
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Used by the collector, for one provider. Reading a clock is a system call, so a round polls the
 // busy threads. It polls the idle threads only if the process has used more CPU time than the busy
@@ -125,5 +125,5 @@ class IdleThreads {
   std::int64_t explained_ns_ = 0;  // used after since_ by the polled threads
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -21,8 +21,8 @@
 #include "strobe/runtime/threads/thread_probes.h"
 #include "strobe/runtime/threads/thread_registry.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The time between two reviews of how threads are sampled. The first ones come sooner: until then
 // a busy thread costs more than it has to.
@@ -295,5 +295,5 @@ class InstantRounds {
   IdleThreads<Platform> reviewed_idle_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

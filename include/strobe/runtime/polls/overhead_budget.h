@@ -6,8 +6,8 @@
 
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // What was used since the session began.
 struct ProfilerUsage {
@@ -89,5 +89,5 @@ class OverheadBudget {
   ProfilerUsage last_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -13,8 +13,8 @@
 #include "strobe/provider/sample_provider.h"
 #include "strobe/runtime/polls/idle_threads.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Rounds take at most this share of a core: if they cost more, they come less often. A provider
 // that measures the time since its last poll still measures all of it, at fewer instants.
@@ -108,5 +108,5 @@ class PollRounds {
   IdleThreads<Platform> idle_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -22,8 +22,8 @@
 #include "strobe/runtime/threads/thread_probes.h"
 #include "strobe/runtime/threads/thread_registry.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The most CPU time that a thread needs to return from the signal handler and to wait again. The
 // capture notes the CPU clock inside the handler, so one advance up to this much does not mean that
@@ -281,5 +281,5 @@ class PolledStacks {
   bool has_built_ = false;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

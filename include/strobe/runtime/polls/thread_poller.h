@@ -28,8 +28,8 @@
 #include "strobe/runtime/threads/thread_probes.h"
 #include "strobe/runtime/threads/thread_registry.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Of one session. Used by the collector.
 template <class Traits>
@@ -206,5 +206,5 @@ class ThreadPoller {
   typename AllRounds<std::make_index_sequence<Providers::kCount>>::Type rounds_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

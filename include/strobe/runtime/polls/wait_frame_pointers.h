@@ -9,8 +9,8 @@
 #include "strobe/base/address.h"
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // A place where a thread waits, as seen from outside. The frame pointer is missing there: a walk
 // without it ends at a frame that needs it.
@@ -80,5 +80,5 @@ class WaitFramePointers {
   std::int64_t requested_cpu_ns_ = 0;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

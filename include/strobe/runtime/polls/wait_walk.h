@@ -14,8 +14,8 @@
 #include "strobe/runtime/polls/wait_frame_pointers.h"
 #include "strobe/unwind/unwind_table.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // A walk from outside lacks the frame pointer. Most stacks do not need it: it has been saved, or
 // restored, on the way to the first frame that does. Else the walk uses the one that the thread has
@@ -81,5 +81,5 @@ class WaitWalk {
   std::size_t cut_ = 0;  // frames that were found without the frame pointer
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -15,8 +15,8 @@
 #include "strobe/runtime/session/recording_calls.h"
 #include "strobe/runtime/session/session.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The shortest time between two drains, however full the rings run.
 inline constexpr std::int64_t kMinDrainPeriodNs = 5'000'000;
@@ -253,5 +253,5 @@ class Collector {
   typename Platform::OwnThread thread_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

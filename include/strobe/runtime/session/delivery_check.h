@@ -16,8 +16,8 @@
 #include "strobe/runtime/threads/signal_mask.h"
 #include "strobe/runtime/threads/thread_registry.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The collector runs it once a second. Checks the signal mask of the threads that are due samples
 // but have got none since the last check, and of the threads that blocked the signal. If a thread
@@ -166,5 +166,5 @@ class DeliveryCheck {
   bool has_blocking_ = false;  // some thread has blocked the signal
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

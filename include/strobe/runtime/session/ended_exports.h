@@ -11,8 +11,8 @@
 #include "strobe/core/stats.h"
 #include "strobe/runtime/drain/collector_counters.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The most exporters that Stop has left behind and that still hang. Start fails if there are as
 // many.
@@ -70,5 +70,5 @@ class EndedExports {
   Stats settled_;  // of the workers that are gone
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -20,8 +20,8 @@
 #include "strobe/export/output_list.h"
 #include "strobe/runtime/session/output_accounts.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // One period to export. `profile` has everything except what FillProfile takes from `samples`.
 struct ExportJob {
@@ -83,5 +83,5 @@ class ExportQueue {
   std::uint64_t pushed_ = 0;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -7,8 +7,8 @@
 
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Thread-safe. Waits use the steady clock, so that setting the time of day neither ends nor
 // prolongs them.
@@ -52,5 +52,5 @@ class Monitor {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -11,8 +11,8 @@
 #include "strobe/core/stats.h"
 #include "strobe/export/exporter.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // One account for each output, in the order of the OutputList.
 using OutputAccounts = std::vector<OutputStats>;
@@ -31,5 +31,5 @@ void AddOutputs(Stats& stats, const OutputAccounts& outputs);
 // Returns `status` with `name`, the output's name, in front of its message.
 absl::Status OfOutput(const absl::Status& status, const std::string& name);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

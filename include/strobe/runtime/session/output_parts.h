@@ -13,8 +13,8 @@
 #include "strobe/export/exporter.h"
 #include "strobe/export/output_list.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The encoder and the exporter of one output.
 template <class E, class X>
@@ -61,5 +61,5 @@ std::tuple<OutputParts<E, X>...> MakeOutputs(const std::tuple<Output<E, X>...>& 
       given);
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

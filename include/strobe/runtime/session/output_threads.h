@@ -28,8 +28,8 @@
 #include "strobe/runtime/session/output_accounts.h"
 #include "strobe/runtime/session/output_parts.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Thread-safe. Holds at most two periods, unless an output fails while another delivers: the period
 // that is being sent or has failed, and the session's last. A try that runs out of memory has
@@ -306,5 +306,5 @@ class OutputThreads {
   std::array<typename Platform::OwnThread, Outputs::kCount> threads_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

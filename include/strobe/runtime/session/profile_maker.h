@@ -22,8 +22,8 @@
 #include "strobe/runtime/session/recording_calls.h"
 #include "strobe/runtime/session/session.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // later - earlier, for counters. A value that is a state, not a counter, is that of `later`.
 Stats StatsBetween(const Stats& earlier, const Stats& later);
@@ -138,5 +138,5 @@ class ProfileMaker {
   Stats at_period_begin_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -21,8 +21,8 @@
 #include "strobe/runtime/session/monitor.h"
 #include "strobe/runtime/session/session_status.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // One call. The collector and the caller share it, because the caller's thread can be cancelled
 // while it waits.
@@ -112,5 +112,5 @@ class RecordingCalls {
   bool is_closed_ = false;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -30,8 +30,8 @@
 #include "strobe/runtime/session/session.h"
 #include "strobe/runtime/threads/thread_registry.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Whether the session's threads have files of their own.
 template <class Traits>
@@ -209,5 +209,5 @@ class RunningSession {
   Collector<Traits> collector_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

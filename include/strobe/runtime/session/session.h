@@ -28,8 +28,8 @@
 #include "strobe/runtime/session/unregistered_check.h"
 #include "strobe/runtime/threads/thread_registry.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // How long a thread must have been idle, or a thread free, before its memory is given back. That
 // may take up to twice this time and a period.
@@ -309,5 +309,5 @@ class Session {
   std::int64_t memory_seen_to_ns_ = 0;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -13,8 +13,8 @@
 #include "strobe/core/unregistered_threads.h"
 #include "strobe/runtime/drain/collector_counters.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Less CPU time in a period is not worth a word: the clocks of other processes' threads may be late
 // by a tick each.
@@ -82,5 +82,5 @@ class UnregisteredCheck {
   Clocks begin_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -17,8 +17,8 @@
 #include "strobe/runtime/threads/signal_mask.h"
 #include "strobe/runtime/threads/thread_registry.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // True if the calling thread has a registration with this registry, which must be open.
 template <class Traits>
@@ -125,5 +125,5 @@ bool UnregisterCallingThread(ThreadRegistry<Traits>& registry, RegisteredThread<
   return registry.Unregister(thread);
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

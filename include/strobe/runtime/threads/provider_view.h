@@ -12,8 +12,8 @@
 #include "strobe/provider/sample_provider.h"
 #include "strobe/runtime/threads/registered_thread.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 template <class Traits>
 class ProviderView final : public SampleTarget {
@@ -126,5 +126,5 @@ class ProviderView final : public SampleTarget {
   std::int64_t read_cpu_ns_ = -1;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

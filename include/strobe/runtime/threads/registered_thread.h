@@ -18,8 +18,8 @@
 #include "strobe/runtime/code/published_code.h"
 #include "strobe/runtime/threads/signal_mask.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The collector's account of one provider's cell, or of a WaitProvider.
 struct ProviderAccount {
@@ -161,5 +161,5 @@ void StopTimers(RegisteredThread<Traits>& thread) {
   thread.timer_kind.store(TimerKind::kNone, std::memory_order_relaxed);
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -9,8 +9,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/platform/platform.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // True if the mask has the signal; bit n - 1 stands for signal n. False for 0, which is no signal.
 constexpr bool HasSignal(std::uint64_t mask, int signal) {
@@ -67,5 +67,5 @@ void RestoreMask(Thread& thread) {
 // The message about `count` threads that block `signal`.
 std::string BlockingThreads(std::uint64_t count, int signal);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -9,8 +9,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/runtime/threads/registered_thread.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Of one session. Used by the collector. A probe is made at its first use, because most threads are
 // never observed.
@@ -47,5 +47,5 @@ class ThreadProbes {
   std::vector<Place> places_;  // by the thread's index
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

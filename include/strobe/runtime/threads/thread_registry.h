@@ -21,8 +21,8 @@
 #include "strobe/runtime/threads/registered_thread.h"
 #include "strobe/runtime/threads/thread_table.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Thread-safe. Owns the RegisteredThreads. One goes from free to live when a thread registers, and
 // back when the registration ends. It is free at once while no collector runs. Else it is retired
@@ -372,5 +372,5 @@ class ThreadRegistry {
   Ended ended_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

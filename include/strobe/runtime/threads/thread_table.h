@@ -20,8 +20,8 @@
 #include "strobe/runtime/channels/channel_arena.h"
 #include "strobe/runtime/threads/registered_thread.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Thread-safe. A thread keeps its address and its channel until this object ends; no thread may be
 // in use then. While the arena is open, signals that carry the token of one of its channels are
@@ -145,5 +145,5 @@ class ThreadTable {
   std::vector<std::unique_ptr<Block>> blocks_;  // by chunk of the arena; all are freed together
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -10,8 +10,8 @@
 #include "strobe/worker/shared/serve_end.h"
 #include "strobe/worker/shared/shared_area.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 class RemoteChannels;
 
@@ -46,5 +46,5 @@ Serve ServeHere();
 // With the default parts; those of `strobe::Profiler`.
 ServeEnd ServeByDefault(const WorkerSocket& socket, const SharedArea* own_area);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -25,8 +25,8 @@
 #include "strobe/runtime/threads/thread_registry.h"
 #include "strobe/worker/program/remote_platform.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Any thread may call each function. Those that make or end sessions are called one at a time.
 class RemoteChannels {
@@ -231,5 +231,5 @@ class ChannelsOf final : public RemoteChannels {
   ThreadRegistry<Traits> registry_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

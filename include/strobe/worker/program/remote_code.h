@@ -9,8 +9,8 @@
 #include "strobe/core/generated_code.h"
 #include "strobe/runtime/code/code_registry.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // What a program with a worker has registered. It may end after its profiler.
 class RemoteCode final : public GeneratedCodeOwner {
@@ -26,5 +26,5 @@ class RemoteCode final : public GeneratedCodeOwner {
   static std::uint64_t ForkCount();
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

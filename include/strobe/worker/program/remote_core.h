@@ -26,8 +26,8 @@
 #include "strobe/worker/program/remote_platform.h"
 #include "strobe/worker/program/worker_process.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // How often a worker that has died is begun again, and how long after its begin at the earliest.
 // That time doubles with each.
@@ -117,5 +117,5 @@ class RemoteCore final : public AbstractCore, private StoppedAtExit {
   std::optional<SessionToggle<Platform>> toggle_;    // if sampling.toggle_signal asks for it
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -10,8 +10,8 @@
 #include "strobe/runtime/code/published_code.h"
 #include "strobe/worker/shared/shared_area.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 struct RemotePlatform : LinuxPlatform {
   static constexpr bool kAdoptsChannels = false;
@@ -33,5 +33,5 @@ struct RemotePlatform : LinuxPlatform {
 };
 static_assert(SharesChannels<RemotePlatform> && !AdoptsChannels<RemotePlatform>);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

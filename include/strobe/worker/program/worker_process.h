@@ -14,8 +14,8 @@
 #include "strobe/worker/shared/handshake.h"
 #include "strobe/worker/shared/shared_area.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The argument that makes a program a worker. The socket to its program is descriptor
 // kWorkerSocket.
@@ -58,5 +58,5 @@ class WorkerProcess {
   bool is_joined_ = false;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -16,8 +16,8 @@
 #include "strobe/runtime/threads/thread_registry.h"
 #include "strobe/worker/shared/shared_area.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // What a program may say of its clocks: about 36 years. So no difference of two overflows.
 inline constexpr std::int64_t kMaxSharedClockNs = std::int64_t{1} << 60;
@@ -113,5 +113,5 @@ class RegistrationKeeper {
   std::vector<Kept> kept_;  // by registration
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -22,8 +22,8 @@
 #include "strobe/worker/shared/serve_end.h"
 #include "strobe/worker/shared/worker_offer.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Sets the options from lines "field=value". InvalidArgument if one is not accepted.
 absl::Status SetOptions(std::string_view lines, ProfilerOptions& options);
@@ -237,5 +237,5 @@ ServeEnd ServeProgram(const WorkerSocket& socket, const SharedArea* own_area,
                          : hello.status());
 }
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

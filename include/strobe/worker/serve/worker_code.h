@@ -9,8 +9,8 @@
 #include "strobe/runtime/code/code_registry.h"
 #include "strobe/worker/shared/shared_ranges.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Keeps `registry` as `ranges` are.
 class WorkerCode {
@@ -24,5 +24,5 @@ class WorkerCode {
   std::map<std::uint64_t, Address> known_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

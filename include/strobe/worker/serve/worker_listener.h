@@ -16,8 +16,8 @@
 #include "strobe/worker/shared/listening_socket.h"
 #include "strobe/worker/shared/serve_end.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Each connection has a thread of its own, and what is served there has threads of its own. So one
 // program can neither delay nor end another's session, and a silent peer delays no other: it keeps
@@ -73,5 +73,5 @@ using Announce = std::function<void(const std::string& path)>;
 absl::StatusOr<ServeEndCounts> ListenWith(const std::string& path, const Announce& announce,
                                           WorkerListener::Serve serve);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

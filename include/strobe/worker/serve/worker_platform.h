@@ -21,8 +21,8 @@
 #include "strobe/worker/shared/shared_area.h"
 #include "strobe/worker/shared/table_store.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The program that a thread serves.
 struct ServedProgram {
@@ -138,5 +138,5 @@ struct WorkerPlatform : LinuxPlatform {
 static_assert(Platform<WorkerPlatform> && ObservesWaits<WorkerPlatform> &&
               AdoptsChannels<WorkerPlatform>);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

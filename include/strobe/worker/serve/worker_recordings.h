@@ -13,8 +13,8 @@
 #include "strobe/worker/serve/worker_platform.h"
 #include "strobe/worker/shared/handshake.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Used by one thread. Each recording waits on a thread of its own.
 class WorkerRecordings {
@@ -50,5 +50,5 @@ class WorkerRecordings {
   std::vector<std::unique_ptr<Call>> calls_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -30,8 +30,8 @@
 #include "strobe/worker/serve/worker_recordings.h"
 #include "strobe/worker/shared/handshake.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The parts of `Traits`, for the threads of another process.
 template <class Traits>
@@ -186,5 +186,5 @@ class WorkerSession {
   WorkerPlatform::OwnThread keeper_thread_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -17,8 +17,8 @@
 #include "strobe/core/record.h"
 #include "strobe/worker/shared/shared_area.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // In the worker; thread-safe. A registration's account begins at its `since` clocks. Each export
 // moves these forward, to what the clocks read at the end of the exported period. So what a worker
@@ -74,5 +74,5 @@ class ExportMarks {
   std::int64_t ended_cpu_ns_ = 0;  // of the current period
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -16,8 +16,8 @@
 #include "strobe/core/value_type.h"
 #include "strobe/platform/linux/descriptor.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // How long a worker waits for a program's hello.
 inline constexpr std::int64_t kHelloTimeoutNs = 10'000'000'000;
@@ -143,5 +143,5 @@ std::string JoinValueTypes(std::span<const ValueType> types);
 std::string JoinHello(const HelloText& hello);
 absl::StatusOr<HelloText> SplitHello(std::string_view text);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

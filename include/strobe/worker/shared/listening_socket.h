@@ -9,8 +9,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/worker/shared/handshake.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The environment variable with the path, which a program's children inherit.
 inline constexpr const char* kWorkerSocketVariable = "STROBE_WORKER_SOCKET";
@@ -56,5 +56,5 @@ class ListeningSocket {
   int descriptor_ = -1;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

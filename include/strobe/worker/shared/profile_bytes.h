@@ -11,13 +11,13 @@
 #include "strobe/core/profile.h"
 #include "strobe/core/value_type.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 std::string ProfileBytes(const Profile& profile);
 // Of any bytes: InvalidArgument unless they are a whole profile whose indices are all in range.
 // `known` has the value types that it may have; they have static storage.
 absl::StatusOr<Profile> ProfileFrom(std::string_view bytes, std::span<const ValueType> known);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -14,8 +14,8 @@
 #include "strobe/core/value_type.h"
 #include "strobe/worker/shared/handshake.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The text of a message of kind kRecord, and back. `cancelled` is not in it. InvalidArgument if a
 // field is missing or out of its range.
@@ -40,5 +40,5 @@ absl::StatusOr<SocketPair> MakeSocketPair();
 absl::StatusOr<Profile> AwaitProfile(const WorkerSocket& socket, const RecordingOptions& options,
                                      std::span<const ValueType> known);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

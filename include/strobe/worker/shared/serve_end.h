@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // All but the first two are refusals: there was no session.
 enum class ServeEnd : std::uint8_t {
@@ -36,5 +36,5 @@ using ServeEndCounts = std::array<std::uint64_t, kServeEnds>;
 // "served 3 programs; refused 2: 1 other version, 1 too slow".
 std::string TextOf(const ServeEndCounts& counts);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

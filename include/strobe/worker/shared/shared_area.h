@@ -20,8 +20,8 @@
 #include "strobe/worker/shared/shared_ranges.h"
 #include "strobe/worker/shared/shared_tables.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Who may write a registration and its channel. The program makes a registration taken, then left;
 // the worker makes it free again.
@@ -160,5 +160,5 @@ class SharedArea {
   std::byte* memory_ = nullptr;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -13,8 +13,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/label_set.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // The sets of a LabelTable by their numbers. It begins as zeroed memory, and only grows: a set that
 // is there never changes. Any thread, without a lock.
@@ -55,5 +55,5 @@ struct SharedContexts {
   SlowSpans slow_spans;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

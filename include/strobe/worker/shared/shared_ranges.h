@@ -14,8 +14,8 @@
 #include "strobe/core/generated_code.h"
 #include "strobe/runtime/code/code_registry.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // It begins as zeroed memory. Any thread, without a lock: a fork's child would wait for a thread
 // that it does not have.
@@ -67,5 +67,5 @@ class SharedRanges {
   std::array<Place, kMaxRanges> places_{};
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

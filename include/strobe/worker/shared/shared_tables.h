@@ -19,8 +19,8 @@
 #include "strobe/unwind/rule_cache.h"
 #include "strobe/unwind/unwind_table.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 class TableStore;
 
@@ -149,5 +149,5 @@ class SharedTables {
   std::uint64_t next_serial_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

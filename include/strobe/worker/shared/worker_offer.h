@@ -7,8 +7,8 @@
 #include "strobe/worker/shared/shared_tables.h"
 #include "strobe/worker/shared/table_store.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // As the program has mapped it. Either may be none: captures then send their stacks along.
 struct WorkerOffer {
@@ -23,5 +23,5 @@ Message JoinOffer(const TableMemory& tables, const TableStore* store);
 // worker's refusal in place of an offer, that status; Internal if it is neither.
 absl::StatusOr<WorkerOffer> AdoptOffer(const Message& message);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

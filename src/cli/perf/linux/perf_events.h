@@ -21,8 +21,8 @@
 
 struct perf_event_attr;
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 struct PerfEventOptions {
   std::vector<PerfRequest> requests;
@@ -107,5 +107,5 @@ class PerfEvents {
 // The CPUs of a list as "0-3,5", in the format of /sys/devices/system/cpu/online.
 std::vector<int> ParseCpus(std::string_view list);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

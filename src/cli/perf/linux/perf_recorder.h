@@ -19,8 +19,8 @@
 #include "perf_events.h"
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Used by one thread. Records go through the same account as those of a perf.data file.
 class PerfRecorder {
@@ -53,5 +53,5 @@ class PerfRecorder {
   absl::flat_hash_set<std::uint32_t> threads_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -16,8 +16,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/platform/linux/descriptor.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 class Child {
  public:
@@ -77,5 +77,5 @@ class Child {
   bool has_ended_ = false;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

@@ -9,8 +9,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/platform/linux/descriptor.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Blocks the signals for the calling thread as long as it lives. Those that have come until its end
 // and were not read are dropped.
@@ -43,5 +43,5 @@ class SignalQueue {
   Descriptor descriptor_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

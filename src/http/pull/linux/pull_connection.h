@@ -13,8 +13,8 @@
 #include "strobe/http/pull_handler.h"
 #include "strobe/platform/linux/server_socket.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // Holds kMaxHeadBytes of what the client sends, and the answer until it has taken it. A body is not
 // looked at: up to kMaxBodyBytes of it are passed over, so that the client reads the answer, which
@@ -55,5 +55,5 @@ class PullConnection {
   std::size_t passed_bytes_ = 0;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

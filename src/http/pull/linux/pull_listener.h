@@ -16,7 +16,8 @@
 #include "strobe/platform/linux/server_socket.h"
 #include "strobe/platform/native.h"
 
-STROBE_HOLDS_HIDDEN_BEGIN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 namespace strobe::internal {
 
 // One thread does all that has to do with connections, and never waits for one of them.
@@ -69,4 +70,4 @@ class PullListener {
 };
 
 }  // namespace strobe::internal
-STROBE_HOLDS_HIDDEN_END
+#pragma GCC diagnostic pop

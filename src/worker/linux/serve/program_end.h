@@ -6,8 +6,8 @@
 
 #include "strobe/base/visibility.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // "exited with status 3", "killed by signal 9", or "ended" if the system does not say more. Waits
 // until it has ended, at most for that time: "closed its connection" after that. `process` is a
@@ -17,5 +17,5 @@ namespace strobe::internal {
 // it. Then the kernel tells it by the descriptor (PIDFD_GET_INFO, Linux 6.15).
 std::string EndOfProcess(int process, std::uint64_t process_id, std::int64_t timeout_ns);
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe

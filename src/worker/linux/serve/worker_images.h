@@ -16,8 +16,8 @@
 #include "strobe/process/mapping.h"
 #include "strobe/symbolize/symbol_files.h"
 
-STROBE_HIDDEN_BEGIN
-namespace strobe::internal {
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 // A file, open and read once for all processes that map it; or bytes in memory.
 struct OpenImage {
@@ -61,5 +61,5 @@ class WorkerImages {
   std::vector<std::unique_ptr<Image>> images_;
 };
 
-}  // namespace strobe::internal
-STROBE_HIDDEN_END
+}  // namespace internal
+}  // namespace strobe
