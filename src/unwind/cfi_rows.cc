@@ -40,7 +40,7 @@ void CfiRows::Add(const CfiEntry& entry, DwarfReader body) {
     const UnwindRule rule = specials_.RuleOf(state, entry, registers_);
     if (location >= first_) {
       ++statistics_.rows;
-      statistics_.unknown_rows += rule == UnwindRule::Unknown() ? 1 : 0;
+      statistics_.unknown_rows += specials_.IsLost(rule) ? 1 : 0;
     }
     rows_.push_back(
         {Offset(location), rule,
@@ -50,9 +50,9 @@ void CfiRows::Add(const CfiEntry& entry, DwarfReader body) {
     // The last row cannot be trusted, nor can anything after it.
     AddBroken(1);
     if (rows_.size() == fde.first_row) {
-      rows_.push_back({fde.begin, UnwindRule::Unknown()});
+      rows_.push_back({fde.begin, specials_.Lost()});
     } else {
-      rows_.back().rule = UnwindRule::Unknown();
+      rows_.back().rule = specials_.Lost();
     }
   }
   rows_.push_back({fde.end, UnwindRule::Unknown()});

@@ -1,20 +1,13 @@
 #include "cfi_state.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
+#include "strobe/unwind/dwarf_expression.h"
+
 namespace strobe::internal {
 namespace {
-
-// DWARF expression operations that compilers and C libraries use in call frame information (DWARF
-// 5, section 7.7.1).
-constexpr std::uint8_t kOpDeref = 0x06;
-constexpr std::uint8_t kOpAnd = 0x1A;
-constexpr std::uint8_t kOpPlus = 0x22;
-constexpr std::uint8_t kOpShl = 0x24;
-constexpr std::uint8_t kOpGe = 0x2A;
-constexpr std::uint8_t kOpLit0 = 0x30;
-constexpr std::uint8_t kOpBreg0 = 0x70;
 
 // register + offset, or what lies there.
 struct BaseOffset {
@@ -114,6 +107,15 @@ bool SetLocation(const CfiValue& value, const DwarfRegisters& registers,
   return false;
 }
 
+bool SetExpression(std::span<const std::uint8_t> expression, SpecialRule& rule) {
+  if (expression.size() > SpecialRule::Expression::kMaxBytes || !IsEvaluable(expression))
+    return false;
+  rule.cfa = SpecialRule::Cfa::kExpression;
+  rule.expression.size = static_cast<std::uint8_t>(expression.size());
+  std::copy(expression.begin(), expression.end(), rule.expression.bytes.begin());
+  return true;
+}
+
 bool SetCfa(const CfiState& state, const DwarfRegisters& registers, SpecialRule& rule) {
   if (!state.cfa_is_expression) {
     rule.cfa = SpecialRule::Cfa::kOffset;
@@ -127,7 +129,7 @@ bool SetCfa(const CfiState& state, const DwarfRegisters& registers, SpecialRule&
     return true;
   }
   const std::optional<BaseOffset> at = ParseBaseOffset(state.cfa_expression);
-  if (!at || !Fits(at->offset)) return false;
+  if (!at || !Fits(at->offset)) return SetExpression(state.cfa_expression, rule);
   rule.cfa = at->is_dereferenced ? SpecialRule::Cfa::kMemory : SpecialRule::Cfa::kOffset;
   rule.cfa_offset = static_cast<std::int32_t>(at->offset);
   return SetBase(at->base, registers, rule.cfa_base, rule.cfa_other);
@@ -175,8 +177,14 @@ UnwindRule SpecialRules::RuleOf(const CfiState& state, const CfiEntry& entry,
   if (is_lost || !SetCfa(state, registers, rule) || !SetLocation(state.ra, registers, rule.ra) ||
       !SetLocation(state.fp, registers, rule.fp) ||
       (rule.is_signal_frame && !SetLocation(state.lr, registers, rule.lr))) {
-    return UnwindRule::Unknown();
+    return Lost();
   }
+  return Add(rule);
+}
+
+UnwindRule SpecialRules::Lost() {
+  SpecialRule rule;
+  rule.cfa = SpecialRule::Cfa::kLost;
   return Add(rule);
 }
 
@@ -187,6 +195,7 @@ UnwindRule SpecialRules::Add(const SpecialRule& rule) {
   // A library has a dozen; a file that has more than this many is hostile.
   constexpr std::size_t kMaxSpecialRules = 4096;
   if (rules_.size() == kMaxSpecialRules) return UnwindRule::Unknown();
+  if (rules_.size() + 1 == kMaxSpecialRules && rule.cfa != SpecialRule::Cfa::kLost) return Lost();
   rules_.push_back(rule);
   return UnwindRule::Special(static_cast<std::uint32_t>(rules_.size() - 1));
 }

@@ -59,9 +59,15 @@ SavedRegister SavedSpecialRegisterOf(const CfiState& state, const DwarfRegisters
 // Collects the distinct SpecialRules of a table.
 class SpecialRules {
  public:
-  // The rule that says what `state` says; unknown where no rule can.
+  // The rule that says what `state` says; that of Lost where no rule can.
   UnwindRule RuleOf(const CfiState& state, const CfiEntry& entry, const DwarfRegisters& registers);
-  // A rule that names `rule`; unknown where there are too many.
+  // The rule of code whose frame information cannot be followed: see SpecialRule::Cfa::kLost.
+  UnwindRule Lost();
+  [[nodiscard]] bool IsLost(UnwindRule rule) const {
+    return rule.kind() == UnwindRule::Kind::kSpecial &&
+           rules_[rule.special_number()].cfa == SpecialRule::Cfa::kLost;
+  }
+  // A rule that names `rule`; that of Lost where there are too many.
   UnwindRule Add(const SpecialRule& rule);
   std::vector<SpecialRule> Take() { return std::move(rules_); }
 

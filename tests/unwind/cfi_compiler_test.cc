@@ -208,9 +208,9 @@ TEST(CompileCfi, RememberedStatesNest) {
   EXPECT_EQ(compiled.At(0x1004), FromSp(2));
 }
 
-TEST(CompileCfi, WhatNoRuleExpressesIsUnknownAndCounted) {
+TEST(CompileCfi, WhatNoRuleExpressesIsLostAndCounted) {
   for (const Bytes& program :
-       {DefCfaExpression({0x77, 8, 0x31, 0x22}), DefCfaExpression({0x06}), DefCfaExpression({}),
+       {DefCfaExpression({0x2F, 0, 0, 0x77, 8}), DefCfaExpression({0x06}), DefCfaExpression({}),
         ValueOffset(kRbp, 1), ValueOffsetSigned(kRip, 1),
         ValueExpression(kRbp, RegisterPlus(kRsp, 0)), SameValue(kRip), DefCfa(40, 8),
         Expression(kRbp, Dereferenced(RegisterPlus(kRsp, 8))),
@@ -218,7 +218,8 @@ TEST(CompileCfi, WhatNoRuleExpressesIsUnknownAndCounted) {
     const CompiledTable compiled = OneFunction(
         Join({Advance(1), program, Advance(1), DefCfa(kRsp, 8), SameValue(kRbp), Offset(kRip, 1)}));
     EXPECT_EQ(compiled.At(0x1000), FromSp(1));
-    EXPECT_EQ(compiled.At(0x1001), UnwindRule::Unknown()) << ::testing::PrintToString(program);
+    EXPECT_EQ(compiled.SpecialAt(0x1001).cfa, SpecialRule::Cfa::kLost)
+        << ::testing::PrintToString(program);
     EXPECT_EQ(compiled.At(0x1002), FromSp(1)) << "the rows behind it are unaffected";
     EXPECT_EQ(compiled.statistics.unknown_rows, 1u);
     EXPECT_EQ(compiled.statistics.broken_entries, 0u);
@@ -227,18 +228,19 @@ TEST(CompileCfi, WhatNoRuleExpressesIsUnknownAndCounted) {
 
 // The product of an offset and the alignment factor is whatever a file says.
 // UndefinedBehaviorSanitizer looks on.
-TEST(CompileCfi, OffsetsBeyond64BitsAreUnknown) {
+TEST(CompileCfi, OffsetsBeyond64BitsAreLost) {
   constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
   for (const Bytes& program :
        {OffsetExtendedSigned(kRbp, kLeast), OffsetExtendedSigned(kRbp, kLeast / 8 - 1),
         DefCfaSigned(kRsp, kLeast), DefCfaOffsetSigned(-(kLeast / 4)),
         NegativeOffsetExtended(kRbp, std::uint64_t{1} << 63)}) {
-    EXPECT_EQ(OneFunction(program).At(0x1000), UnwindRule::Unknown())
+    EXPECT_EQ(OneFunction(program).SpecialAt(0x1000).cfa, SpecialRule::Cfa::kLost)
         << static_cast<int>(program[0]);
   }
   // Within 64 bits, but the number that has no opposite.
-  EXPECT_EQ(OneFunction(OffsetExtendedSigned(kRbp, kLeast), {.data_alignment = 1}).At(0x1000),
-            UnwindRule::Unknown());
+  EXPECT_EQ(
+      OneFunction(OffsetExtendedSigned(kRbp, kLeast), {.data_alignment = 1}).SpecialAt(0x1000).cfa,
+      SpecialRule::Cfa::kLost);
 }
 
 TEST(CompileCfi, BrokenInstructionsEndTheirFunctionOnly) {
@@ -252,7 +254,7 @@ TEST(CompileCfi, BrokenInstructionsEndTheirFunctionOnly) {
     builder.Fde(cie, kText + 0x2000, 0x100, DefCfaOffset(16));
     const CompiledTable compiled(builder.Compile());
     EXPECT_EQ(compiled.At(0x1000), FromSp(1)) << ::testing::PrintToString(program);
-    EXPECT_EQ(compiled.At(0x1002), UnwindRule::Unknown())
+    EXPECT_EQ(compiled.SpecialAt(0x1002).cfa, SpecialRule::Cfa::kLost)
         << "nothing is known of what comes behind";
     EXPECT_EQ(compiled.At(0x2000), FromSp(2));
     EXPECT_EQ(compiled.statistics.broken_entries, 1u);

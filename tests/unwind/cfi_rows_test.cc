@@ -140,7 +140,7 @@ TEST_F(CfiRowsTest, ABrokenFunctionKeepsTheRowsThatAreSure) {
   Add(Fde(kText, 0x40, Join({Advance(8), DefCfaOffset(16), Advance(8), {0x3F}})));
   const CompiledTable table = Take();
   EXPECT_EQ(table.At(0), FromSp(1));
-  EXPECT_EQ(table.At(8), UnwindRule::Unknown()) << "the last row cannot be trusted";
+  EXPECT_EQ(table.SpecialAt(8).cfa, SpecialRule::Cfa::kLost) << "the last row cannot be trusted";
   EXPECT_EQ(table.statistics.broken_entries, 1u);
 }
 
@@ -149,14 +149,14 @@ TEST_F(CfiRowsTest, BrokenFunctionsHaveNoRule) {
   Add({1, 2, 3});
   rows_->AddBroken(2);
   const CompiledTable table = Take();
-  EXPECT_EQ(table.At(0), UnwindRule::Unknown());
+  EXPECT_EQ(table.SpecialAt(0).cfa, SpecialRule::Cfa::kLost);
   EXPECT_EQ(table.statistics.broken_entries, 4u);
 }
 
 TEST_F(CfiRowsTest, CountsRowsThatNoRuleExpresses) {
   Add(Fde(kText, 0x40, Join({DefCfaExpression({0x96}), Advance(8), DefCfa(kRsp, 8)})));
   const CompiledTable table = Take();
-  EXPECT_EQ(table.At(0), UnwindRule::Unknown());
+  EXPECT_EQ(table.SpecialAt(0).cfa, SpecialRule::Cfa::kLost);
   EXPECT_EQ(table.At(8), FromSp(1));
   EXPECT_EQ(table.statistics.rows, 2u);
   EXPECT_EQ(table.statistics.unknown_rows, 1u);

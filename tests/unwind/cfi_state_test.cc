@@ -110,21 +110,38 @@ TEST_F(SpecialRulesTest, AnOffsetsLastByteIsNoOperation) {
   EXPECT_EQ(SpecialOf(state).cfa_offset, kEndsLikeAnOperation);
 }
 
-TEST_F(SpecialRulesTest, OtherExpressionsAreUnknown) {
-  const Bytes expressions[] = {{},
-                               {0x77},
-                               {0x77, 0x80},
-                               Join({RegisterPlus(kRsp, 8), {0x22}}),
-                               Join({Dereferenced(RegisterPlus(kRsp, 8)), {0x06}}),
-                               RegisterPlus(kRsp, std::int64_t{1} << 31),
-                               PltExpression(16),
+TEST_F(SpecialRulesTest, OtherExpressionsAreEvaluated) {
+  const Bytes expressions[] = {Join({Dereferenced(RegisterPlus(kRsp, 8)), {0x06}}),
+                               Join({Dereferenced(RegisterPlus(kRsp, 8)), {0x23, 8}}),
+                               RegisterPlus(kRsp, std::int64_t{1} << 31), PltExpression(16),
                                Join({PltExpression(11), {0x96}})};
   CfiState state = Entered();
   state.cfa_is_expression = true;
   for (const Bytes& expression : expressions) {
     state.cfa_expression = expression;
-    EXPECT_EQ(RuleOf(state), UnwindRule::Unknown());
+    const SpecialRule rule = SpecialOf(state);
+    EXPECT_EQ(rule.cfa, SpecialRule::Cfa::kExpression);
+    EXPECT_EQ(Bytes(rule.expression.view().begin(), rule.expression.view().end()), expression);
   }
+}
+
+TEST_F(SpecialRulesTest, AFrameWhoseExpressionCannotBeFollowedIsLost) {
+  constexpr std::uint8_t kSkip = 0x2F;  // a jump
+  const Bytes expressions[] = {{},
+                               {0x77},
+                               {0x77, 0x80},
+                               {kSkip, 0, 0, 0x77, 8},
+                               Join({RegisterPlus(kRsp, 8), {0x22}}),
+                               Bytes(SpecialRule::Expression::kMaxBytes + 1, 0x96)};
+  CfiState state = Entered();
+  state.cfa_is_expression = true;
+  for (const Bytes& expression : expressions) {
+    state.cfa_expression = expression;
+    EXPECT_EQ(SpecialOf(state).cfa, SpecialRule::Cfa::kLost);
+    EXPECT_TRUE(rules_.IsLost(RuleOf(state)));
+  }
+  EXPECT_FALSE(rules_.IsLost(UnwindRule::Unknown()));
+  EXPECT_FALSE(rules_.IsLost(FromSp(1)));
 }
 
 TEST_F(SpecialRulesTest, PlacesOfRegistersThatNoPlainRuleHoldsAreSpecial) {
@@ -150,26 +167,26 @@ TEST_F(SpecialRulesTest, PlacesOfRegistersThatNoPlainRuleHoldsAreSpecial) {
   }
 }
 
-TEST_F(SpecialRulesTest, WhatNoRuleCanSayIsUnknown) {
+TEST_F(SpecialRulesTest, AFrameOfWhichNoRuleCanSpeakIsLost) {
   CfiState state = Entered();
   state.fp = Of(Kind::kUnsupported);
-  EXPECT_EQ(RuleOf(state), UnwindRule::Unknown());
+  EXPECT_TRUE(rules_.IsLost(RuleOf(state)));
   const std::int64_t limits[] = {std::numeric_limits<std::int64_t>::min(),
                                  std::numeric_limits<std::int64_t>::max(), std::int64_t{1} << 31};
   for (const std::int64_t offset : limits) {
     state = Entered();
     state.fp = At(offset);
-    EXPECT_EQ(RuleOf(state), UnwindRule::Unknown()) << offset;
+    EXPECT_TRUE(rules_.IsLost(RuleOf(state))) << offset;
     state = Entered();
     state.cfa_offset = offset;
-    EXPECT_EQ(RuleOf(state), UnwindRule::Unknown()) << offset;
+    EXPECT_TRUE(rules_.IsLost(RuleOf(state))) << offset;
   }
   state = Entered();
   state.ra = Of(Kind::kSame);
-  EXPECT_EQ(RuleOf(state), UnwindRule::Unknown()) << "a call leaves it in no register";
+  EXPECT_TRUE(rules_.IsLost(RuleOf(state))) << "a call leaves it in no register";
   state = Entered();
   state.cfa_register = 32;
-  EXPECT_EQ(RuleOf(state), UnwindRule::Unknown()) << "a register that no walk has";
+  EXPECT_TRUE(rules_.IsLost(RuleOf(state))) << "a register that no walk has";
 }
 
 TEST_F(SpecialRulesTest, ALeafsReturnAddressMayBeInTheLinkRegister) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <random>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "strobe/testing/resumable_unwinder_conformance.h"
 #include "strobe/testing/unwinder_conformance.h"
 #include "strobe/unwind/chain_unwinder.h"
+#include "strobe/unwind/frame_pointer_step.h"
 #include "strobe/unwind/known_code.h"
 #include "walk_trace.h"
 
@@ -35,6 +38,13 @@ SpecialRule SignalFrame() {
           .is_signal_frame = true};
 }
 
+SpecialRule ByExpression(const std::vector<std::uint8_t>& expression) {
+  SpecialRule rule{.cfa = SpecialRule::Cfa::kExpression, .ra = kReturnBelowCfa, .fp = {}};
+  rule.expression.size = static_cast<std::uint8_t>(expression.size());
+  std::copy(expression.begin(), expression.end(), rule.expression.bytes.begin());
+  return rule;
+}
+
 // Every kind of rule, each with 0x100 bytes of text from kText on.
 enum Rule : std::uint32_t {
   kLeaf,
@@ -49,6 +59,9 @@ enum Rule : std::uint32_t {
   kAligned,
   kOther,
   kLink,
+  kByExpression,
+  kByRegister,
+  kLost,
   kRuleCount
 };
 
@@ -68,6 +81,11 @@ UnwindModules MakeModules() {
        .cfa_offset = 16,
        .ra = kReturnBelowCfa,
        .fp = {}},
+      // breg7 8; deref; plus_uconst 8: the caller's sp lies at [sp + 8].
+      ByExpression({0x77, 8, 0x06, 0x23, 8}),
+      // breg7 0; breg9 0; lit8; mul; plus; deref; plus_uconst 8.
+      ByExpression({0x77, 0, 0x79, 0, 0x38, 0x1E, 0x22, 0x06, 0x23, 8}),
+      {.cfa = SpecialRule::Cfa::kLost, .ra = {}, .fp = {}},
   };
   const UnwindRule rules[kRuleCount] = {FromSp(1),
                                         FromSp(2),
@@ -80,7 +98,10 @@ UnwindModules MakeModules() {
                                         UnwindRule::Special(2),
                                         UnwindRule::Special(3),
                                         UnwindRule::Special(4),
-                                        FromSp(0, 0)};
+                                        FromSp(0, 0),
+                                        UnwindRule::Special(5),
+                                        UnwindRule::Special(6),
+                                        UnwindRule::Special(7)};
   std::vector<UnwindRow> rows;
   for (std::uint32_t i = 0; i < kRuleCount; ++i) rows.push_back({i * 0x100, rules[i]});
   rows.push_back({kRuleCount * 0x100, UnwindRule::Unknown()});
@@ -124,6 +145,48 @@ TEST(CfiStep, PltEntriesBeforeAndAfterTheirPush) {
   EXPECT_EQ(WalkCfi(X86_64Registers{In(kPlt, 0x8A), kBase, 0}, stack).frames.at(1), In(kStop) - 1);
   EXPECT_EQ(WalkCfi(X86_64Registers{In(kPlt, 0x8B), kBase, 0}, stack).frames,
             (std::vector<Address>{In(kPlt, 0x8B), In(kTwoWords) - 1, In(kStop) - 1}));
+}
+
+TEST(CfiStep, AFrameMayKeepItsCallersStackPointerInASlot) {
+  const FakeStack stack(kBase, {0xAAAA, kBase + 24, 0xBBBB, In(kTwoWords), 0xCCCC, In(kStop)});
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kByExpression), kBase, 0}, stack),
+            (Trace{{In(kByExpression), In(kTwoWords) - 1, In(kStop) - 1}, StackEnd::kComplete}));
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kByExpression), kBase - 8, 0}, stack).end, StackEnd::kBroken)
+      << "a slot outside of the stack";
+}
+
+TEST(CfiStep, WhereASlotIsMayDependOnARegisterOfTheInnermostFrame) {
+  const FakeStack stack(kBase, {0xAAAA, kBase + 16, In(kTwoWords), 0xBBBB, In(kStop)});
+  std::array<Address, kX86_64GeneralRegisters> words{};
+  words[9] = 1;
+  const X86_64GeneralRegisters general(words.data());
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kByRegister), kBase, 0, &general}, stack),
+            (Trace{{In(kByRegister), In(kTwoWords) - 1, In(kStop) - 1}, StackEnd::kComplete}));
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kByRegister), kBase, 0}, stack).end, StackEnd::kNoUnwindInfo)
+      << "a register that is not known";
+}
+
+TEST(CfiStep, NoOtherStepLeavesAFrameThatIsLost) {
+  using Both = ChainUnwinder<CfiStep, FramePointerStep>;
+  const FakeStack stack(kBase, {kBase + 16, In(kTwoWords), kBase + 32, In(kStop)});
+  EXPECT_EQ(TraceOf(Both(&SharedModules()), X86_64Registers{In(kLost), kBase, kBase}, stack, 16),
+            (Trace{{In(kLost)}, StackEnd::kNoUnwindInfo}));
+}
+
+TEST(CfiStep, ACallThroughANullPointerHasLeftItsReturnAddress) {
+  const FakeStack stack(kBase, {In(kTwoWords), 0xAAAA, In(kStop)});
+  for (const Address pc : {0, 16}) {
+    EXPECT_EQ(WalkCfi(X86_64Registers{pc, kBase, 0}, stack),
+              (Trace{{pc, In(kTwoWords) - 1, In(kStop) - 1}, StackEnd::kComplete}));
+  }
+  EXPECT_EQ(WalkCfi(X86_64Registers{0, kBase + 8, 0}, stack), (Trace{{0}, StackEnd::kBroken}))
+      << "where no code is";
+}
+
+TEST(CfiStep, ASignalMayInterruptACallThroughANullPointer) {
+  const FakeStack stack(kBase, {0xAAAA, 0xBBBB, kBase + 32, 0, In(kTwoWords), 0xCCCC, In(kStop)});
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kSignal), kBase, 0}, stack),
+            (Trace{{In(kSignal), 0, In(kTwoWords) - 1, In(kStop) - 1}, StackEnd::kComplete}));
 }
 
 TEST(CfiStep, SignalFramesGiveTheExactPcAndAnyStack) {
@@ -297,7 +360,7 @@ TEST(CfiStep, SaysWhyAWalkEnds) {
             StackEnd::kNoUnwindInfo);
   EXPECT_EQ(WalkCfi(X86_64Registers{In(kOther), kBase, 0}, FakeStack(kBase, {})).end,
             StackEnd::kNoUnwindInfo);
-  EXPECT_EQ(WalkCfi(X86_64Registers{0x10, kBase, 0}, FakeStack(kBase, {})).end,
+  EXPECT_EQ(WalkCfi(X86_64Registers{kText / 2, kBase, 0}, FakeStack(kBase, {})).end,
             StackEnd::kNoUnwindInfo);
   EXPECT_EQ(WalkCfi(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {})).end,
             StackEnd::kBroken);

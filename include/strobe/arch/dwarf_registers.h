@@ -13,6 +13,7 @@ struct DwarfRegisters {
   unsigned fp = kNoRegister;
   unsigned special = kNoRegister;  // CpuRegisters::kSpecialRegister
   unsigned lr = kNoRegister;
+  unsigned pc = kNoRegister;
 
   // True if the return address stays in a register until a function saves it.
   [[nodiscard]] constexpr bool ra_is_register() const { return lr != kNoRegister; }
@@ -23,11 +24,13 @@ constexpr DwarfRegisters DwarfRegistersOf(Architecture architecture) {
     return {.sp = kAarch64Sp,
             .fp = kAarch64X29,
             .special = Aarch64Registers::kSpecialRegister,
-            .lr = kAarch64X30};
+            .lr = kAarch64X30,
+            .pc = kNoRegister};
   return {.sp = kX86_64Rsp,
           .fp = kX86_64Rbp,
           .special = X86_64Registers::kSpecialRegister,
-          .lr = kNoRegister};
+          .lr = kNoRegister,
+          .pc = kX86_64Rip};
 }
 
 }  // namespace strobe

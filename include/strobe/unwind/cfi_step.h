@@ -2,12 +2,15 @@
 // holds. Exact in code without frame pointers, too.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
+#include "strobe/arch/dwarf_registers.h"
 #include "strobe/arch/registers.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/core/stack.h"
+#include "strobe/unwind/dwarf_expression.h"
 #include "strobe/unwind/frame_step.h"
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwind_table.h"
@@ -64,6 +67,7 @@ class CfiStep {
       const UnwindModules& modules, FrameState<Registers>& state, const M& memory,
       const Address* special) noexcept {
     const Address pc = state.code_address();
+    if (pc < kLowestCode && state.is_exact) return StepFromNowhere(modules, state, memory);
     const UnwindModules::Entry* const entry = modules.Find(pc);
     if (entry == nullptr)
       return modules.is_complete() ? StepResult::kUnknown : StepResult::kPending;
@@ -73,6 +77,20 @@ class CfiStep {
     state.rule = rule;
     if (rule.kind() == UnwindRule::Kind::kStop) return StepResult::kEnd;
     return StepSpecial(state, memory, entry->table->Special(rule), pc, special);
+  }
+
+  // From where no code is: a call through a null pointer, or by one to a member of nothing. The
+  // call has done no more than leave its return address.
+  template <class Registers, StackMemory M>
+  STROBE_SIGNAL_SAFE static StepResult StepFromNowhere(const UnwindModules& modules,
+                                                       FrameState<Registers>& state,
+                                                       const M& memory) noexcept {
+    constexpr auto kWords = static_cast<std::uint32_t>(Registers::ReturnAddressWords(0));
+    const UnwindRule rule = UnwindRule::Frame(UnwindRule::Kind::kFromSp, kWords, kWords, 0);
+    const StepResult result = StepPlain(state, memory, rule);
+    return result == StepResult::kCaller && modules.Find(state.code_address()) == nullptr
+               ? StepResult::kBroken
+               : result;
   }
 
   // The same by a rule that is_frame().
@@ -167,6 +185,47 @@ class CfiStep {
     return false;
   }
 
+  // What an expression asks for, in the frame of `state`.
+  template <class Registers, StackMemory M>
+  struct ExpressionMachine {
+    const FrameState<Registers>& state;
+    const M& memory;
+    const Address* special;
+
+    STROBE_SIGNAL_SAFE bool Register(unsigned number, Address& value) const noexcept {
+      constexpr DwarfRegisters kRegisters =
+          DwarfRegistersOf(std::same_as<Registers, Aarch64Registers> ? Architecture::kAarch64
+                                                                     : Architecture::kX86_64);
+      if (number == kRegisters.sp) {
+        value = state.registers.sp;
+      } else if (number == kRegisters.fp) {
+        value = state.registers.fp;
+      } else if (number == kRegisters.pc) {
+        value = state.registers.pc;
+      } else {
+        return OtherValue(state, number, special, value);
+      }
+      return true;
+    }
+    STROBE_SIGNAL_SAFE bool Word(Address address, Address& value) const noexcept {
+      return memory.ReadWord(address, value);
+    }
+  };
+
+  template <class Registers, StackMemory M>
+  [[gnu::noinline]] STROBE_SIGNAL_SAFE static StepResult EvaluateCfa(
+      const FrameState<Registers>& state, const M& memory, const SpecialRule& rule,
+      const Address* special, Address& cfa) noexcept {
+    const ExpressionMachine<Registers, M> machine{state, memory, special};
+    switch (internal::ExpressionEvaluator(rule.expression.view(), machine).Run(cfa)) {
+      case internal::ExpressionEnd::kValue: return StepResult::kCaller;
+      case internal::ExpressionEnd::kNoMemory: return StepResult::kBroken;
+      case internal::ExpressionEnd::kNoRegister:
+      case internal::ExpressionEnd::kMalformed: break;
+    }
+    return StepResult::kLost;
+  }
+
   template <class Registers, StackMemory M>
   static StepResult FindCfa(const FrameState<Registers>& state, const M& memory,
                             const SpecialRule& rule, Address pc, const Address* special,
@@ -174,6 +233,8 @@ class CfiStep {
     Address base = 0;
     switch (rule.cfa) {
       case SpecialRule::Cfa::kUnknown: return StepResult::kUnknown;
+      case SpecialRule::Cfa::kLost: return StepResult::kLost;
+      case SpecialRule::Cfa::kExpression: return EvaluateCfa(state, memory, rule, special, cfa);
       case SpecialRule::Cfa::kPlt:
         cfa = state.registers.sp + 8 + ((pc & 15) >= rule.plt_threshold ? 8 : 0);
         return StepResult::kCaller;

@@ -65,8 +65,11 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Return(FrameState<Registers>&
                                                           Address sp, Address fp,
                                                           bool is_exact) noexcept {
   pc = Registers::PlainReturnAddress(pc);
-  if (!Registers::IsCodeAddress(pc)) [[unlikely]]
-    return pc == 0 ? StepResult::kEnd : StepResult::kBroken;
+  // A stack ends at a return address of 0. But a signal may interrupt a call through a null
+  // pointer.
+  if (!Registers::IsCodeAddress(pc)) [[unlikely]] {
+    if (!is_exact || pc >= kLowestCode) return pc == 0 ? StepResult::kEnd : StepResult::kBroken;
+  }
   state.registers.pc = pc;
   state.registers.sp = sp;
   state.registers.fp = fp;

@@ -2,7 +2,10 @@
 // into a dictionary of rules: about a hundred distinct rules serve a whole library.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "strobe/base/address.h"
 
@@ -87,8 +90,20 @@ struct SpecialRule {
   };
 
   // CFA = base + offset, or [base + offset] for kMemory. kPlt: sp + 8, and 8 more where (pc & 15)
-  // >= plt_threshold.
-  enum class Cfa : std::uint8_t { kUnknown, kOffset, kMemory, kPlt };
+  // >= plt_threshold. kExpression: what `expression` says. kLost: the frame information says
+  // something that no rule holds, so no walk may leave the frame.
+  enum class Cfa : std::uint8_t { kUnknown, kOffset, kMemory, kPlt, kExpression, kLost };
+  // An expression of DWARF's: see ExpressionEvaluator. OpenSSL's longest has 11 bytes.
+  struct Expression {
+    static constexpr std::size_t kMaxBytes = 31;
+    std::uint8_t size = 0;
+    std::array<std::uint8_t, kMaxBytes> bytes{};
+
+    [[nodiscard]] std::span<const std::uint8_t> view() const {
+      return std::span(bytes).first(size);
+    }
+    friend bool operator==(const Expression&, const Expression&) = default;
+  };
   Cfa cfa = Cfa::kUnknown;
   Base cfa_base = Base::kSp;
   std::uint8_t cfa_other = 0;
@@ -102,6 +117,7 @@ struct SpecialRule {
   // The kernel pushed this frame for a signal: the caller's pc is the interrupted instruction, and
   // its sp may be any address.
   bool is_signal_frame = false;
+  Expression expression{};
 
   friend bool operator==(const SpecialRule&, const SpecialRule&) = default;
 };

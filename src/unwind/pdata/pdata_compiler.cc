@@ -77,7 +77,7 @@ class PdataRows {
     return count * static_cast<std::uint32_t>(sizeof(RuntimeFunction));
   }
 
-  // The row of a frame; unknown if no rule can express the frame.
+  // The row of a frame; lost if no rule can express the frame.
   UnwindRow RowOf(const PdataFrame& frame) {
     if (frame.interrupted) return {.rule = InterruptedRule(frame), .special_register = {}};
     const internal::CfiState state = internal::StateOf(frame);
@@ -87,7 +87,7 @@ class PdataRows {
 
   // The CPU pushed the interrupted instruction's address and the stack pointer, which may be any.
   UnwindRule InterruptedRule(const PdataFrame& frame) {
-    if (frame.base != X86_64Encoding::kRsp) return UnwindRule::Unknown();
+    if (frame.base != X86_64Encoding::kRsp) return specials_.Lost();
     SpecialRule rule;
     rule.cfa = SpecialRule::Cfa::kMemory;
     rule.cfa_offset = static_cast<std::int32_t>(frame.offset + internal::kMachineFrameSp);
@@ -117,7 +117,7 @@ class PdataRows {
   void AppendFrame(std::uint32_t position, const PdataFrame& frame) {
     const UnwindRow row = RowOf(frame);
     ++compiled_.statistics.rows;
-    compiled_.statistics.unknown_rows += row.rule == UnwindRule::Unknown() ? 1 : 0;
+    compiled_.statistics.unknown_rows += specials_.IsLost(row.rule) ? 1 : 0;
     Append(position, row);
   }
 
