@@ -23,4 +23,15 @@ std::vector<LinkageStub> FindX86LinkageStubs(std::uint64_t address,
 std::vector<LinkageStub> FindAarch64LinkageStubs(std::uint64_t address,
                                                  std::span<const std::byte> code);
 
+// From `offset` on, up to the next row, code of a stub has pushed so many words above the return
+// address of its call; the code behind a stub is none, and has kNoStub.
+struct StubRow {
+  static constexpr std::uint32_t kNoStub = ~std::uint32_t{0};
+  std::size_t offset = 0;
+  std::uint32_t pushed_words = 0;
+};
+// Of the stubs on x86-64 in `text`, as GNU ld, gold, lld and mold write them, with and without
+// indirect branch tracking, and of the head of their table.
+std::vector<StubRow> FindX86StubRows(std::span<const std::uint8_t> text);
+
 }  // namespace strobe::internal

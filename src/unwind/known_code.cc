@@ -1,8 +1,10 @@
 #include "strobe/unwind/known_code.h"
 
 #include <cstddef>
+#include <utility>
 
 #include "arch/known_instructions.h"
+#include "arch/linkage_stub.h"
 #include "strobe/arch/aarch64.h"
 
 namespace strobe {
@@ -80,6 +82,36 @@ void AddKnownStackEnds(std::uint32_t offset, std::span<const std::uint8_t> text,
                        CompiledCfi& compiled) {
   for (const std::size_t end : internal::FindStackEnds(text))
     AddStackEnd(offset + static_cast<std::uint32_t>(end), compiled);
+}
+
+void AddLinkageStubs(std::uint32_t offset, std::span<const std::uint8_t> text,
+                     CompiledCfi& compiled) {
+  const std::vector<internal::StubRow> stubs = internal::FindX86StubRows(text);
+  if (stubs.empty()) return;
+  std::vector<UnwindRow> rows;
+  rows.reserve(compiled.rows.size() + stubs.size());
+  // The rows of the stretch itself say that it is unknown.
+  auto row = compiled.rows.begin();
+  for (; row != compiled.rows.end() && row->offset <= offset; ++row) rows.push_back(*row);
+  for (const internal::StubRow& stub : stubs) {
+    const auto at = offset + static_cast<std::uint32_t>(stub.offset);
+    if (!rows.empty() && rows.back().offset == at) rows.pop_back();
+    if (stub.pushed_words == internal::StubRow::kNoStub) {
+      rows.push_back({.offset = at, .rule = UnwindRule::Unknown()});
+    } else {
+      rows.push_back(
+          {.offset = at,
+           .rule = UnwindRule::Frame(UnwindRule::Kind::kFromSp, 1 + stub.pushed_words, 1, 0),
+           .special_register = {.where = SavedRegister::kUnchanged}});
+    }
+  }
+  const auto end = offset + static_cast<std::uint32_t>(text.size());
+  if (row != compiled.rows.end() && row->offset == end && rows.back().offset == end)
+    rows.pop_back();
+  for (; row != compiled.rows.end(); ++row) {
+    if (row->offset >= end) rows.push_back(*row);
+  }
+  compiled.rows = std::move(rows);
 }
 
 std::vector<UnknownStretch> UnknownStretches(const CompiledCfi& compiled, std::uint32_t text_bytes,

@@ -94,6 +94,7 @@ CompiledCfi ModuleTables::CompileEhFrame(Address first, Address limit) {
              compiled, static_cast<std::uint32_t>(limit - first), kLeastStretchBytes)) {
       text.resize(stretch.end - stretch.begin);
       text.resize(sources_.read(first + stretch.begin, text));
+      AddLinkageStubs(stretch.begin, text, compiled);
       AddKnownStackEnds(stretch.begin, text, compiled);
     }
   }

@@ -49,5 +49,72 @@ TEST(LinkageStub, OfX86_64JumpsThroughItsSlot) {
   EXPECT_EQ(stubs[1].slot, 0x1086 - 0x10u);
 }
 
+// The words that the stubs in `code` have pushed at each offset; -1 where no stub is.
+std::vector<int> PushedWords(const std::vector<std::uint8_t>& code) {
+  std::vector<int> words;
+  const std::vector<StubRow> rows = FindX86StubRows(code);
+  for (std::size_t at = 0, row = 0; at < code.size(); ++at) {
+    while (row < rows.size() && rows[row].offset <= at) ++row;
+    const bool is_stub = row != 0 && rows[row - 1].pushed_words != StubRow::kNoStub;
+    words.push_back(is_stub ? static_cast<int>(rows[row - 1].pushed_words) : -1);
+  }
+  return words;
+}
+void Append(std::vector<int>& words, int count, int pushed) {
+  words.insert(words.end(), static_cast<std::size_t>(count), pushed);
+}
+
+TEST(StubRows, OfLldPushAnIndexAndTheHeadAWordMore) {
+  // push *(%rip); jmp *(%rip); nopl, then jmp *(%rip); push 0; jmp head.
+  const std::vector<std::uint8_t> code = {
+      0xFF, 0x35, 1, 2, 0, 0, 0xFF, 0x25, 1, 2, 0, 0,    0x0F, 0x1F, 0x40, 0,  //
+      0xFF, 0x25, 1, 2, 0, 0, 0x68, 0,    0, 0, 0, 0xE9, 0xE0, 0xFF, 0xFF, 0xFF};
+  std::vector<int> words;
+  Append(words, 6, 1);
+  Append(words, 6, 2);
+  Append(words, 4, -1);
+  Append(words, 11, 0);
+  Append(words, 5, 1);
+  EXPECT_EQ(PushedWords(code), words);
+}
+
+TEST(StubRows, OfMoldPassTheIndexInARegister) {
+  // endbr64; push %r11; push *(%rip); jmp *(%rip); int3, then endbr64; mov 5, %r11d; jmp *(%rip).
+  const std::vector<std::uint8_t> code = {
+      0xF3, 0x0F, 0x1E, 0xFA, 0x41, 0x53, 0xFF, 0x35, 1, 2, 0,    0,    0xFF, 0x25, 1, 2,
+      0,    0,    0xCC, 0xCC,  //
+      0xF3, 0x0F, 0x1E, 0xFA, 0x41, 0xBB, 5,    0,    0, 0, 0xFF, 0x25, 1,    2,    0, 0};
+  std::vector<int> words;
+  Append(words, 6, 0);
+  Append(words, 6, 1);
+  Append(words, 6, 2);
+  Append(words, 2, -1);
+  Append(words, 16, 0);
+  EXPECT_EQ(PushedWords(code), words);
+}
+
+TEST(StubRows, WithBranchTrackingAreTwoTables) {
+  // endbr64; push 3; jmp head; nop, then endbr64; jmp *(%rip); nopw.
+  const std::vector<std::uint8_t> code = {
+      0xF3, 0x0F, 0x1E, 0xFA, 0x68, 3,    0, 0, 0, 0xE9, 0xD0, 0xFF, 0xFF, 0xFF, 0x66, 0x90,  //
+      0xF3, 0x0F, 0x1E, 0xFA, 0xFF, 0x25, 1, 2, 0, 0,    0x66, 0x0F, 0x1F, 0x44, 0,    0};
+  std::vector<int> words;
+  Append(words, 9, 0);
+  Append(words, 5, 1);
+  Append(words, 2, -1);
+  Append(words, 10, 0);
+  Append(words, 6, -1);
+  EXPECT_EQ(PushedWords(code), words);
+}
+
+TEST(StubRows, OtherCodeHasNone) {
+  // jmp *(%rip) at the end of a function; call; ret.
+  const std::vector<std::uint8_t> code = {0xFF, 0x25, 1, 2, 0, 0, 0x55, 0xE8, 1, 2, 3, 4, 0xC3};
+  EXPECT_TRUE(FindX86StubRows(code).empty());
+  EXPECT_TRUE(FindX86StubRows({}).empty());
+  for (std::size_t bytes = 0; bytes < code.size(); ++bytes)
+    EXPECT_TRUE(FindX86StubRows(std::span(code).first(bytes)).empty()) << bytes;
+}
+
 }  // namespace
 }  // namespace strobe::internal

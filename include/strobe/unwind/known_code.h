@@ -33,6 +33,11 @@ void AddStackProbes(std::span<const std::uint8_t> text, CompiledCfi& compiled);
 void AddKnownStackEnds(std::uint32_t offset, std::span<const std::uint8_t> text,
                        CompiledCfi& compiled);
 
+// Adds rules for the stubs of procedure linkage tables, for which lld and mold write no frame
+// information. `text` is a stretch of code for x86-64 that has none, and begins at `offset`.
+void AddLinkageStubs(std::uint32_t offset, std::span<const std::uint8_t> text,
+                     CompiledCfi& compiled);
+
 // A stretch of code without frame information.
 struct UnknownStretch {
   std::uint32_t begin = 0;
