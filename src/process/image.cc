@@ -63,32 +63,15 @@ Module Image::Describe(const ElfFile& file, const Segment& segment) const {
   module.start = PageOf(segment.address);
   module.limit = RoundUpToPages(segment.address + segment.file_size);
   module.file_offset = segment.offset - (segment.address - module.start);
-  for (const Segment& other : segments_) {
-    if (other.type == kSegmentEhFrameHdr) module.unwind_address = other.address;
-  }
-  if (module.unwind_address != 0) return module;
-  // A program that was linked with plain -static has no index that a segment names.
-  const std::optional<ElfFile::SectionPlace> section = file.FindSection(".eh_frame");
-  for (const Segment& other : segments_) {
-    if (!section.has_value() || other.type != kSegmentLoad || !other.Holds(section->offset))
-      continue;
-    module.eh_frame_address = other.address + (section->offset - other.offset);
-    module.eh_frame_bytes = section->bytes;
-  }
+  const ElfFile::FrameInformation information = file.FindFrameInformation();
+  module.unwind_address = information.index;
+  module.eh_frame_address = information.eh_frame;
+  module.eh_frame_bytes = information.eh_frame_bytes;
   return module;
 }
 
 std::size_t Image::ReadMemory(Address address, std::span<std::uint8_t> bytes) const {
-  for (const Segment& segment : segments_) {
-    const std::uint64_t offset = address - segment.address;
-    if (segment.type != kSegmentLoad || offset >= segment.file_size) continue;
-    const std::uint64_t at = segment.offset + offset;
-    if (at >= source_->size()) return 0;
-    const auto count = static_cast<std::size_t>(
-        std::min<std::uint64_t>({bytes.size(), segment.file_size - offset, source_->size() - at}));
-    return source_->ReadAt(at, std::as_writable_bytes(bytes.first(count))) ? count : 0;
-  }
-  return 0;
+  return ElfFile::ReadMapped(*source_, segments_, address, bytes);
 }
 
 std::optional<Address> Image::AddressAt(std::uint64_t file_offset) const {

@@ -84,8 +84,11 @@ struct ElfBytes {
       bytes.resize((bytes.size() + alignment - 1) / alignment * alignment);
       return bytes;
     };
-    return Join({Fixed(std::uint32_t{4}), Fixed(static_cast<std::uint32_t>(description.size())),
-                 Fixed(type), padded({'G', 'N', 'U', 0}), padded(description)});
+    const Bytes head = Join({Fixed(std::uint32_t{4}),
+                             Fixed(static_cast<std::uint32_t>(description.size())),
+                             Fixed(type),
+                             {'G', 'N', 'U', 0}});
+    return Join({padded(head), padded(description)});
   }
 
   // The content of a compressed section.

@@ -18,11 +18,13 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/elf_notes.h"
 #include "files/image_files.h"
 #include "signals/loader_mutex.h"
 #include "strobe/base/page.h"
@@ -35,9 +37,9 @@
 namespace strobe {
 namespace {
 
-constexpr std::size_t kMaxBuildIdBytes = 64;
 // Bytes that are read of one segment of notes.
 constexpr std::size_t kMaxNoteBytes = 64 * 1024;
+constexpr const char* kThisProgram = "/proc/self/exe";
 // How often the list is read if images are loaded or unloaded meanwhile.
 constexpr int kMaxListings = 4;
 
@@ -49,38 +51,12 @@ std::vector<std::uint8_t> ReadUpTo(Address address, std::size_t bytes) {
   return data;
 }
 
-// The build id in these notes: lower-case hexadecimal, empty if there is none.
-std::string BuildIdIn(const std::vector<std::uint8_t>& notes, std::size_t align) {
-  const auto padded = [align](std::size_t bytes) { return (bytes + align - 1) / align * align; };
-  std::size_t offset = 0;
-  while (offset + sizeof(ElfW(Nhdr)) <= notes.size()) {
-    ElfW(Nhdr) note;
-    std::memcpy(&note, notes.data() + offset, sizeof(note));
-    const std::size_t name = offset + sizeof(note);
-    const std::size_t description = name + padded(note.n_namesz);
-    const std::size_t end = description + padded(note.n_descsz);
-    if (end > notes.size() || end <= offset) break;
-    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-        std::memcmp(notes.data() + name, "GNU", 4) == 0 && note.n_descsz <= kMaxBuildIdBytes) {
-      constexpr std::string_view kDigits = "0123456789abcdef";
-      std::string hexadecimal;
-      for (std::size_t byte = 0; byte < note.n_descsz; ++byte) {
-        hexadecimal += kDigits[notes[description + byte] >> 4];
-        hexadecimal += kDigits[notes[description + byte] & 15];
-      }
-      return hexadecimal;
-    }
-    offset = end;
-  }
-  return {};
-}
-
 std::string BuildIdOf(Address load_bias, const std::vector<ElfW(Phdr)>& headers) {
   for (const ElfW(Phdr) & header : headers) {
     if (header.p_type != PT_NOTE) continue;
     const std::vector<std::uint8_t> notes =
         ReadUpTo(load_bias + header.p_vaddr, std::min<std::size_t>(header.p_memsz, kMaxNoteBytes));
-    std::string build_id = BuildIdIn(notes, header.p_align == 8 ? 8 : 4);
+    std::string build_id = internal::BuildIdIn(notes, header.p_align);
     if (!build_id.empty()) return build_id;
   }
   return {};
@@ -223,11 +199,8 @@ void AddModules(const Listing& listing, const ListedImage& image, Address corout
   for (const ElfW(Phdr) & header : headers) {
     if (header.p_type == PT_GNU_EH_FRAME) module.unwind_address = image.load_bias + header.p_vaddr;
   }
-  if (module.unwind_address == 0 && module.kind == ModuleKind::kProgram) {
-    if (const Address section = internal::ReadEhFrameSection(); section != 0)
-      module.eh_frame_address = image.load_bias + section;
-  }
   const auto page = static_cast<Address>(sysconf(_SC_PAGESIZE));
+  std::optional<internal::EhFrameSection> eh_frame;  // read for an image without an index of it
   for (const ElfW(Phdr) & header : headers) {
     if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
     // As in /proc/self/maps: whole pages.
@@ -239,6 +212,13 @@ void AddModules(const Listing& listing, const ListedImage& image, Address corout
         coroutine_end - module.start < module.limit - module.start ? coroutine_end : 0;
     if (module.path.empty()) module.path = PathOf(listing, image, module.kind, module.start, paths);
     if (module.build_id.empty()) module.file_version = internal::FileVersionOf(module.path);
+    if (module.unwind_address == 0 && !eh_frame && module.kind != ModuleKind::kVdso)
+      eh_frame = internal::ReadEhFrameSection(module.kind == ModuleKind::kProgram ? kThisProgram
+                                                                                  : module.path);
+    if (eh_frame && eh_frame->bytes != 0) {
+      module.eh_frame_address = image.load_bias + eh_frame->address;
+      module.eh_frame_bytes = eh_frame->bytes;
+    }
     modules.push_back(module);
   }
 }

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/strings/escaping.h"
+#include "core/elf_notes.h"
 #include "elf_format.h"
+#include "strobe/base/page.h"
 
 namespace strobe::internal {
 namespace {
@@ -22,16 +23,10 @@ struct ElfHeader {
 };
 static_assert(sizeof(ElfHeader) == 64);
 
-struct NoteHeader {
-  std::uint32_t name_size, description_size, type;
-};
-
 constexpr std::uint16_t kMachineAarch64 = 183;
 constexpr std::uint32_t kSectionNote = 7;
 constexpr std::uint64_t kSectionCompressed = 0x800;
 constexpr std::uint32_t kSegmentNote = 4;
-constexpr std::uint32_t kNoteBuildId = 3;
-constexpr std::size_t kMaxBuildIdBytes = 64;
 
 // The content of a compressed section; empty if it cannot be inflated.
 std::vector<std::uint8_t> Inflate(std::span<const std::uint8_t> section, std::size_t max_bytes) {
@@ -108,27 +103,10 @@ void ElfFile::ReadBuildId() {
 }
 
 bool ElfFile::ReadBuildId(std::uint64_t offset, std::uint64_t size, std::uint64_t alignment) {
-  std::vector<char> notes;
+  std::vector<std::uint8_t> notes;
   if (size > kMaxNoteBytes || !ReadArray(*source_, offset, size, notes)) return false;
-  const std::size_t unit = alignment == 8 ? 8 : 4;
-  const auto padded = [unit](std::size_t bytes) { return (bytes + unit - 1) / unit * unit; };
-  std::string_view rest(notes.data(), notes.size());
-  NoteHeader note;
-  while (rest.size() >= sizeof(note)) {
-    std::memcpy(&note, rest.data(), sizeof(note));
-    rest.remove_prefix(sizeof(note));
-    const std::size_t name_bytes = padded(note.name_size);
-    if (name_bytes > rest.size() || note.description_size > rest.size() - name_bytes) return false;
-    if (note.type == kNoteBuildId &&
-        rest.substr(0, note.name_size) == std::string_view("GNU\0", 4) &&
-        note.description_size != 0 && note.description_size <= kMaxBuildIdBytes) {
-      build_id_ = absl::BytesToHexString(
-          absl::string_view(rest.data() + name_bytes, note.description_size));
-      return true;
-    }
-    rest.remove_prefix(std::min(rest.size(), name_bytes + padded(note.description_size)));
-  }
-  return false;
+  build_id_ = BuildIdIn(notes, alignment);
+  return !build_id_.empty();
 }
 
 Architecture ElfFile::architecture() const {
@@ -170,15 +148,49 @@ std::vector<char> ElfFile::ReadSectionNames() const {
 std::optional<ElfFile::SectionPlace> ElfFile::FindSection(std::string_view name) const {
   const std::vector<char> names = ReadSectionNames();
   for (const Section& section : sections_) {
-    if (section.type != kSectionProgramBits || section.name >= names.size() ||
-        names.data() + section.name != name)
-      continue;
+    const bool has_bytes = section.type == kSectionProgramBits || section.type == kSectionX86Unwind;
+    if (!has_bytes || section.name >= names.size() || names.data() + section.name != name) continue;
     if (section.offset > source_->size() || section.size > source_->size() - section.offset) break;
     return SectionPlace{.offset = section.offset,
                         .bytes = section.size,
+                        .address = section.address,
                         .is_compressed = (section.flags & kSectionCompressed) != 0};
   }
   return std::nullopt;
+}
+
+ElfFile::FrameInformation ElfFile::FindFrameInformation() const {
+  FrameInformation found;
+  for (const Segment& segment : segments_) {
+    if (segment.type == kSegmentEhFrameHdr) found.index = segment.address;
+  }
+  if (found.index != 0) return found;
+  if (const std::optional<SectionPlace> section = FindSection(".eh_frame")) {
+    found.eh_frame = section->address;
+    found.eh_frame_bytes = section->bytes;
+  }
+  return found;
+}
+
+// Whole pages are mapped, so what lies before a segment in its first page is there, too, unless it
+// is another segment's.
+std::size_t ElfFile::ReadMapped(const ByteSource& source, std::span<const Segment> segments,
+                                std::uint64_t address, std::span<std::uint8_t> bytes) {
+  for (const bool has_whole_page : {false, true}) {
+    for (const Segment& segment : segments) {
+      const std::uint64_t before =
+          has_whole_page ? std::min(segment.address - PageOf(segment.address), segment.offset) : 0;
+      const std::uint64_t offset = address - (segment.address - before);
+      const std::uint64_t size = segment.file_size + before;
+      if (segment.type != kSegmentLoad || offset >= size) continue;
+      const std::uint64_t at = segment.offset - before + offset;
+      if (at >= source.size()) return 0;
+      const auto count = static_cast<std::size_t>(
+          std::min<std::uint64_t>({bytes.size(), size - offset, source.size() - at}));
+      return source.ReadAt(at, std::as_writable_bytes(bytes.first(count))) ? count : 0;
+    }
+  }
+  return 0;
 }
 
 std::vector<std::uint8_t> ElfFile::ReadSection(std::string_view name, std::size_t max_bytes) const {

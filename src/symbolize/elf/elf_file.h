@@ -62,7 +62,8 @@ class ElfFile {
   // Where the section of that name is in the file.
   struct SectionPlace {
     std::uint64_t offset = 0;
-    std::uint64_t bytes = 0;  // in the file
+    std::uint64_t bytes = 0;    // in the file
+    std::uint64_t address = 0;  // where the image is loaded as it says
     bool is_compressed = false;
   };
   [[nodiscard]] std::optional<SectionPlace> FindSection(std::string_view name) const;
@@ -70,6 +71,19 @@ class ElfFile {
   // such section, or if it has more than `max_bytes`.
   [[nodiscard]] std::vector<std::uint8_t> ReadSection(std::string_view name,
                                                       std::size_t max_bytes) const;
+  // Where the frame information is, by addresses of the image: its index, .eh_frame_hdr, as a
+  // segment says; of an image without one (musl-gcc's, ld's alone, plain -static) .eh_frame, as a
+  // section says. 0 for what there is not.
+  struct FrameInformation {
+    std::uint64_t index = 0;
+    std::uint64_t eh_frame = 0;
+    std::uint64_t eh_frame_bytes = 0;
+  };
+  [[nodiscard]] FrameInformation FindFrameInformation() const;
+  // Reads what a process that maps the segments of `source` has at `address` of the image. Returns
+  // how many bytes, up to the segment's end.
+  static std::size_t ReadMapped(const ByteSource& source, std::span<const Segment> segments,
+                                std::uint64_t address, std::span<std::uint8_t> bytes);
   // The stubs through which the image calls functions of other images and its own indirect
   // functions. A stub is named after its target: "malloc@plt". `functions` names the image's own.
   [[nodiscard]] FunctionTable ReadLinkageStubs(const FunctionTable& functions) const;

@@ -16,6 +16,8 @@ static_assert(std::endian::native == std::endian::little);
 
 inline constexpr std::uint16_t kMachineX86_64 = 62;
 inline constexpr std::uint32_t kSectionProgramBits = 1;
+inline constexpr std::uint32_t kSectionX86Unwind =
+    0x70000001;  // .eh_frame, as some linkers write it
 inline constexpr std::uint32_t kSectionSymtab = 2;
 inline constexpr std::uint32_t kSectionDynsym = 11;
 inline constexpr std::uint32_t kSegmentLoad = 1;

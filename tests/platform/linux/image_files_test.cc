@@ -129,9 +129,12 @@ Address EhFrameBySegments() {
 }
 
 TEST(ReadEhFrameSectionTest, IsWhatTheIndexSays) {
-  const Address address = ReadEhFrameSection();
-  EXPECT_NE(address, 0u);
-  EXPECT_EQ(address, EhFrameBySegments());
+  const EhFrameSection section = ReadEhFrameSection("/proc/self/exe");
+  EXPECT_NE(section.address, 0u);
+  EXPECT_EQ(section.address, EhFrameBySegments());
+  EXPECT_NE(section.bytes, 0u);
+  for (const char* const path : {"/dev/null", "/proc/self/maps", "/no/such/file"})
+    EXPECT_EQ(ReadEhFrameSection(path).bytes, 0u) << path;
 }
 
 }  // namespace

@@ -75,6 +75,57 @@ TEST(ElfFileTest, SegmentsPutTheFileIntoMemory) {
   EXPECT_EQ(opened.file->AddressAt(~std::uint64_t{0}), std::nullopt);
 }
 
+TEST(ElfFileTest, FrameInformationIsItsIndexOrASection) {
+  ElfBytes elf = SmallElf();
+  EXPECT_EQ(OpenedElf(elf.File()).file->FindFrameInformation().eh_frame, 0u);
+  for (const std::uint32_t type : {ElfBytes::kProgramBits, std::uint32_t{0x70000001}}) {
+    ElfBytes without_index = elf;
+    without_index.Add({.name = ".eh_frame",
+                       .type = type,
+                       .flags = ElfBytes::kLoaded,
+                       .address = 0x3000,
+                       .content = Bytes(24)});
+    const auto found = OpenedElf(without_index.File()).file->FindFrameInformation();
+    EXPECT_EQ(found.index, 0u);
+    EXPECT_EQ(found.eh_frame, 0x3000u);
+    EXPECT_EQ(found.eh_frame_bytes, 24u);
+  }
+  elf.segments.push_back({.type = 0x6474E550, .offset = 0x200, .address = 0x2200, .bytes = 8});
+  elf.Add({.name = ".eh_frame", .address = 0x3000, .content = Bytes(24)});
+  const auto found = OpenedElf(elf.File()).file->FindFrameInformation();
+  EXPECT_EQ(found.index, 0x2200u);
+  EXPECT_EQ(found.eh_frame, 0u) << "the index knows";
+}
+
+TEST(ElfFileTest, WhatIsMappedIsReadWithTheWholeFirstPage) {
+  Bytes file(0x300);
+  for (std::size_t i = 0; i < file.size(); ++i) file[i] = static_cast<std::uint8_t>(i / 16);
+  const SpanSource source(std::as_bytes(std::span(file)));
+  const auto segment = [](std::uint64_t offset, std::uint64_t address, std::uint64_t bytes) {
+    return ElfFile::Segment{.type = 1,
+                            .flags = 5,
+                            .offset = offset,
+                            .address = address,
+                            .physical_address = address,
+                            .file_size = bytes,
+                            .memory_size = bytes,
+                            .alignment = 0x1000};
+  };
+  const ElfFile::Segment segments[] = {segment(0x100, 0x1100, 0x80), segment(0x180, 0x2180, 0x400)};
+  const auto read = [&](std::uint64_t address, std::size_t bytes) {
+    Bytes content(bytes);
+    content.resize(ElfFile::ReadMapped(source, segments, address, content));
+    return content;
+  };
+  EXPECT_EQ(read(0x1110, 1), Bytes{0x11});
+  EXPECT_EQ(read(0x1170, 0x100).size(), 0x10u) << "up to the segment's end";
+  EXPECT_EQ(read(0x1020, 1), Bytes{0x02}) << "before it";
+  EXPECT_EQ(read(0x10F0, 0x100).size(), 0x90u) << "goes on in the segment";
+  EXPECT_EQ(read(0x2200, 0x1000).size(), 0x100u) << "up to the file's end";
+  EXPECT_EQ(read(0x1200, 1).size(), 0u);
+  EXPECT_EQ(read(0x5000, 1).size(), 0u);
+}
+
 TEST(ElfFileTest, FindsSectionsByName) {
   ElfBytes elf = SmallElf();
   elf.Add({.name = ".data", .content = {1, 2, 3}});

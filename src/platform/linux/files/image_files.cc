@@ -94,31 +94,32 @@ std::uint64_t FileVersionOf(const std::string& path) {
   return version;
 }
 
-Address ReadEhFrameSection() {
+EhFrameSection ReadEhFrameSection(const std::string& path) {
   constexpr std::size_t kMaxSections = 4096;
-  const Descriptor file(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   const auto read_at = [&file](std::uint64_t offset, void* data, std::size_t bytes) {
     return pread(file.get(), data, bytes, static_cast<off_t>(offset)) ==
            static_cast<ssize_t>(bytes);
   };
-  Address address = 0;
+  EhFrameSection found;
   ElfW(Ehdr) header;
   ElfW(Shdr) names;
   constexpr std::string_view kName(".eh_frame", sizeof(".eh_frame"));  // with its end
   if (read_at(0, &header, sizeof(header)) && header.e_shentsize == sizeof(names) &&
       header.e_shnum <= kMaxSections &&
       read_at(header.e_shoff + header.e_shstrndx * sizeof(names), &names, sizeof(names))) {
-    for (std::size_t i = 0; i < header.e_shnum && address == 0; ++i) {
+    for (std::size_t i = 0; i < header.e_shnum && found.bytes == 0; ++i) {
       ElfW(Shdr) section;
       char name[kName.size()];
       if (!read_at(header.e_shoff + i * sizeof(section), &section, sizeof(section))) break;
       if ((section.sh_flags & SHF_ALLOC) == 0 ||
           !read_at(names.sh_offset + section.sh_name, name, sizeof(name)))
         continue;
-      if (std::string_view(name, sizeof(name)) == kName) address = section.sh_addr;
+      if (std::string_view(name, sizeof(name)) == kName)
+        found = {.address = section.sh_addr, .bytes = section.sh_size};
     }
   }
-  return address;
+  return found;
 }
 
 }  // namespace strobe::internal

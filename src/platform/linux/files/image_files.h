@@ -36,8 +36,12 @@ class ImagePaths {
 // A number that changes when the file is written again; 0 if there is no such file.
 std::uint64_t FileVersionOf(const std::string& path);
 
-// The virtual address of .eh_frame by the section headers of the program's file. For programs
-// linked with plain -static, which have no index that a segment names. 0 if there is none.
-Address ReadEhFrameSection();
+// Where a file's section headers say that .eh_frame is: for images without an index of it, which a
+// segment would name, as musl-gcc, ld alone, and gcc with plain -static link them.
+struct EhFrameSection {
+  Address address = 0;      // in the file's own space
+  std::uint64_t bytes = 0;  // 0 if there is none
+};
+EhFrameSection ReadEhFrameSection(const std::string& path);
 
 }  // namespace strobe::internal

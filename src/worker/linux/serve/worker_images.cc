@@ -154,9 +154,11 @@ std::vector<Module> WorkerImages::Describe(const std::vector<Mapping>& mappings)
                   .build_id = image->file().build_id()};
     if (mapping.path == "[vdso]") module.kind = ModuleKind::kVdso;
     if (mapping.path == program) module.kind = ModuleKind::kProgram;
-    for (const ElfFile::Segment& segment : image->file().segments()) {
-      if (segment.type == kSegmentEhFrameHdr)
-        module.unwind_address = image->load_bias + segment.address;
+    const ElfFile::FrameInformation information = image->file().FindFrameInformation();
+    if (information.index != 0) module.unwind_address = image->load_bias + information.index;
+    if (information.eh_frame != 0) {
+      module.eh_frame_address = image->load_bias + information.eh_frame;
+      module.eh_frame_bytes = information.eh_frame_bytes;
     }
     if (module.build_id.empty()) module.file_version = FileVersionOf(module.path);
     modules.push_back(std::move(module));
@@ -168,15 +170,9 @@ std::vector<Module> WorkerImages::Describe(const std::vector<Mapping>& mappings)
 
 std::size_t WorkerImages::Read(Address address, std::span<std::uint8_t> bytes) const {
   for (const auto& image : images_) {
-    for (const ElfFile::Segment& segment : image->file().segments()) {
-      const std::uint64_t offset = address - image->load_bias - segment.address;
-      if (segment.type != kSegmentLoad || offset >= segment.file_size) continue;
-      const std::span<std::uint8_t> in_file = bytes.first(static_cast<std::size_t>(
-          std::min<std::uint64_t>(bytes.size(), segment.file_size - offset)));
-      const bool is_read =
-          image->open->source->ReadAt(segment.offset + offset, std::as_writable_bytes(in_file));
-      return is_read ? in_file.size() : 0;
-    }
+    const std::size_t count = ElfFile::ReadMapped(*image->open->source, image->file().segments(),
+                                                  address - image->load_bias, bytes);
+    if (count != 0) return count;
   }
   return 0;
 }
