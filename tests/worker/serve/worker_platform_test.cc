@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "../open_area.h"
+#include "support/in_child.h"
 #include "support/until_seen.h"
 
 namespace strobe::internal {
@@ -40,6 +41,14 @@ class WorkerPlatformTest : public ::testing::Test {
 
   static inline SharedArea area_;
 };
+
+TEST_F(WorkerPlatformTest, MayNotObserveAProcessOfAnotherUser) {
+  EXPECT_TRUE(WorkerPlatform::MayObserve(static_cast<std::uint64_t>(getpid())));
+  constexpr uid_t kNobody = 65534;
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  EXPECT_TRUE(
+      testing::HoldsInChild([] { return setuid(kNobody) == 0 && !WorkerPlatform::MayObserve(1); }));
+}
 
 TEST_F(WorkerPlatformTest, KnowsTheModulesThatTheLoaderKnows) {
   static_cast<void>(WorkerPlatform::ModuleVersion());

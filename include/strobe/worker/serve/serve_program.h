@@ -162,6 +162,11 @@ absl::StatusOr<AskedSession> ReadGreeting(const WorkerSocket& socket, Greeting g
     return absl::InvalidArgumentError(
         "the program counts its processes otherwise than its worker, in a container");
   }
+  if (own_area == nullptr && !WorkerPlatform::MayObserve(asked->program.process_id)) {
+    asked->program.area.Unmap();
+    return absl::PermissionDeniedError(
+        "the system lets a worker see nothing of this program, which is not dumpable");
+  }
   asked->program.store = std::move(greeting.store);
   if (asked->tables_address == greeting.tables.address())
     asked->program.tables = std::move(greeting.tables);

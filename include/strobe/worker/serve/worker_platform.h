@@ -66,6 +66,9 @@ struct WorkerPlatform : LinuxPlatform {
   static constexpr bool kAdoptsChannels = true;
   using ThreadProbe = WorkerThreadProbe;
 
+  // Whether the system lets this process see what the other one maps: not if that is not dumpable
+  // (prctl(PR_SET_DUMPABLE), a change of user), or another user's.
+  static bool MayObserve(std::uint64_t process_id);
   // From now on the calling thread serves this program, as do the threads that it begins by
   // RunOnOwnThread. The last of these threads to end frees what is known of the program, and unmaps
   // its memory, unless this process is the program.

@@ -1,5 +1,7 @@
 #include "strobe/worker/serve/worker_platform.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -27,6 +29,7 @@
 #include "strobe/aggregate/slow_spans.h"
 #include "strobe/clock/system_clock.h"
 #include "strobe/platform/capture_target.h"
+#include "strobe/platform/linux/descriptor.h"
 #include "strobe/provider/level_memory.h"
 #include "strobe/worker/shared/export_marks.h"
 #include "worker_images.h"
@@ -141,6 +144,12 @@ ThreadPoll WorkerThreadProbe::Poll() {
   // The worker that looks has just taken a CPU: the thread may get it back when the worker waits.
   served_program->NoteDisplaced(thread_id_, probe_.WasDisplaced(LinuxInstant()));
   return ThreadPoll::kRuns;
+}
+
+bool WorkerPlatform::MayObserve(std::uint64_t process_id) {
+  const Descriptor maps(
+      open(absl::StrCat("/proc/", process_id, "/maps").c_str(), O_RDONLY | O_CLOEXEC));
+  return maps.is_open() || (errno != EACCES && errno != EPERM);
 }
 
 void WorkerPlatform::Serve(ServedProgram program) {
