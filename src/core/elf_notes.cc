@@ -14,8 +14,8 @@ struct NoteHeader {
   std::uint32_t description_bytes;
   std::uint32_t type;
 };
-constexpr std::uint32_t kBuildIdType = 3;  // NT_GNU_BUILD_ID
-constexpr std::string_view kBuildIdName("GNU", 4);
+constexpr std::uint32_t kBuildIdType = 3;                       // NT_GNU_BUILD_ID
+constexpr std::string_view kBuildIdName("GNU", sizeof("GNU"));  // with its end
 constexpr std::size_t kMaxBuildIdBytes = 64;
 
 std::string Hexadecimal(std::span<const std::uint8_t> bytes) {
