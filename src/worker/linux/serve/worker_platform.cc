@@ -137,6 +137,12 @@ std::int64_t LastClock(std::uint64_t thread_id) { return ClockOf(thread_id, "");
 }  // namespace
 
 ThreadPoll WorkerThreadProbe::Poll() {
+  if (served_program->program.is_own) {
+    // Its clocks tell also where the system hides its files, because it is not dumpable.
+    const ThreadPoll poll = probe_.Poll();
+    seen_cpu_ns_ = probe_.seen_cpu_ns();
+    return poll;
+  }
   char text[96];
   const bool is_read = schedstat_.Read(thread_id_, "schedstat", text);
   seen_cpu_ns_ = ClockOf(thread_id_, is_read ? text : "");
