@@ -155,8 +155,9 @@ std::vector<Module> TracedProcess::Modules() const {
       bases;  // of the images, by path: where the file's beginning is mapped
   std::vector<Module> modules;
   for (const Mapping& mapping : mappings) {
+    // Of lld and mold, a second segment may have a part of the file's first page.
     if (mapping.offset == 0 && (mapping.path.starts_with("/") || mapping.path == "[vdso]"))
-      bases[mapping.path] = mapping.start;
+      bases.try_emplace(mapping.path, mapping.start);
     const auto base = bases.find(mapping.path);
     if (!mapping.is_code || base == bases.end()) continue;
     Elf64_Ehdr header{};

@@ -38,13 +38,14 @@ void* AllocateIfThereIs(std::size_t bytes) noexcept {
   return block;
 }
 
-void* Allocate(std::size_t bytes) {
+// Without callers where a sanitizer brings the functions below.
+[[maybe_unused]] void* Allocate(std::size_t bytes) {
   void* const block = AllocateIfThereIs(bytes);
   if (block == nullptr) throw std::bad_alloc();
   return block;
 }
 
-void Free(void* block) noexcept {
+[[maybe_unused]] void Free(void* block) noexcept {
   if (block == nullptr) return;
   account.held_bytes -= BytesOf(block);
   std::free(block);
