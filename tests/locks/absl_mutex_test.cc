@@ -1,5 +1,6 @@
 #include "../../src/locks/absl_mutex.h"
 
+#include <atomic>
 #include <thread>
 
 #include "absl/synchronization/mutex.h"
@@ -10,11 +11,12 @@ namespace {
 
 TEST(AbslMutex, KeepsASecondThreadOutUntilItIsUnlocked) {
   absl::Mutex mutex;
-  int value = 0;
+  std::atomic<int> value =
+      0;  // ThreadSanitizer does not see the lock of a library built without it
   LockMutex(mutex);
   std::thread waits([&] {
     LockMutex(mutex);
-    value *= 10;
+    value = value * 10;
     UnlockMutex(mutex);
   });
   value = 1;

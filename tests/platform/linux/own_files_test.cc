@@ -24,7 +24,7 @@ TEST(OwnFilesTest, TheThreadHasNoFileOfTheProgram) {
   std::thread([&] {
     if (!TakeOwnFiles()) return;
     EXPECT_FALSE(IsOpen(programs));
-    if (kHasAddressSanitizer || kHasThreadSanitizer || kHasUndefinedBehaviorSanitizer) return;
+    if (kHasAddressSanitizer || kHasUndefinedBehaviorSanitizer) return;
     const FileIdentity null = FileIdentity::Of(STDIN_FILENO);
     for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
       EXPECT_EQ(FileIdentity::Of(number), null) << number;

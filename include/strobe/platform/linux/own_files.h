@@ -14,7 +14,7 @@ namespace strobe::internal {
 // writes there; it has no other file of the program. What the thread opens, no other thread can
 // close or replace, and no fork's child of another thread inherits. Call it only on a thread of the
 // profiler, before it opens a file. False, and nothing has changed, under a filter of system calls,
-// which may not expect this.
+// which may not expect this, and in a build with ThreadSanitizer.
 bool TakeOwnFiles();
 
 // The program's files, for a thread of the profiler that has files of its own: a thread that shares

@@ -69,8 +69,7 @@ constinit thread_local FilesOfThread* files_of_thread = nullptr;
 
 constexpr int kFirstOther = STDERR_FILENO + 1;
 // A sanitizer's report must reach the one who runs the tests.
-constexpr bool kKeepsStandardFiles =
-    kHasAddressSanitizer || kHasThreadSanitizer || kHasUndefinedBehaviorSanitizer;
+constexpr bool kKeepsStandardFiles = kHasAddressSanitizer || kHasUndefinedBehaviorSanitizer;
 
 // Where one call cannot do it: the copies of the program's files are open for a moment.
 bool CopyAndCloseAll() {
@@ -96,6 +95,8 @@ bool HasOwnTable() {
 }  // namespace
 
 bool TakeOwnFiles() {
+  // ThreadSanitizer takes a number for one file in all threads, and would report each as a race.
+  if (kHasThreadSanitizer) return false;
   // Asks without a file, whose number would be the program's. A thread of the profiler has called
   // prctl before, for its name.
   const bool has_call_filter = prctl(PR_GET_SECCOMP) > 0;
