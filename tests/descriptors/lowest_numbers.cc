@@ -2,8 +2,8 @@
 //
 //   lowest_numbers SECONDS
 //
-// Prints "others: N": how often another number came, because somebody else had taken the lowest;
-// and the same of a child that it forks.
+// Prints "others: N": N files got another number than the lowest free one. A child that it forks
+// prints the same of its own files, as "of the child: N".
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <time.h>

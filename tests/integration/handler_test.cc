@@ -22,6 +22,15 @@
 #include "gtest/gtest.h"
 #include "support/until_seen.h"
 
+// A sanitizer brings the allocator. See strobe/base/sanitizers.h.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STROBE_TEST_IS_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define STROBE_TEST_IS_SANITIZED
+#endif
+#endif
+
 #if !defined(STROBE_TEST_IS_SANITIZED)
 // The trap: every allocation of this program comes by here. glibc keeps its own under these names.
 extern "C" {

@@ -17,36 +17,14 @@
 #include "counted_walks.h"
 #include "measured_work.h"
 #include "platform/test_system.h"
+#include "strobe/base/sanitizers.h"
 #include "strobe/own_parts.h"
-
-// g++ says which sanitizer it builds for by macros, clang by features.
-#if defined(__SANITIZE_THREAD__)
-#define STROBE_TEST_IS_THREAD_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define STROBE_TEST_IS_THREAD_SANITIZED 1
-#endif
-#endif
-#if defined(STROBE_TEST_IS_THREAD_SANITIZED) || defined(__SANITIZE_ADDRESS__)
-#define STROBE_TEST_IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define STROBE_TEST_IS_SANITIZED 1
-#endif
-#endif
 
 namespace strobe::testing {
 
-#if defined(STROBE_TEST_IS_THREAD_SANITIZED)
-inline constexpr bool kIsThreadSanitizer = true;
-#else
-inline constexpr bool kIsThreadSanitizer = false;
-#endif
-#if defined(STROBE_TEST_IS_SANITIZED)
-inline constexpr bool kIsSanitized = true;
-#else
-inline constexpr bool kIsSanitized = false;
-#endif
+inline constexpr bool kIsThreadSanitizer = internal::kHasThreadSanitizer;
+inline constexpr bool kIsSanitized =
+    internal::kHasThreadSanitizer || internal::kHasAddressSanitizer;
 
 // Under Wine, which copies stacks as Windows does, it takes as long as under a sanitizer to begin
 // threads and sessions by the thousand.
