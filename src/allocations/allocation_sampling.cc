@@ -104,13 +104,14 @@ void RememberBlock(const void* block, const LiveBlock& content) noexcept {
 }
 
 bool SeesMalloc() {
-  // A sample that is taken draws another distance, which may be the same by chance: not each time.
-  for (int i = 0; i < 4; ++i) {
-    const std::int64_t before = allocation_sampler.distance();
-    std::free(std::malloc(1));
-    if (allocation_sampler.distance() != before) return true;
-  }
-  return false;
+  // A sampler whose next point is out of reach: an allocation that is seen brings it nearer, and
+  // cannot draw the same distance again.
+  const AmountSampler kept = allocation_sampler;
+  allocation_sampler = AmountSampler::At(kMaxSamplingInterval);
+  std::free(std::malloc(1));
+  const bool is_seen = allocation_sampler.distance() != kMaxSamplingInterval;
+  allocation_sampler = kept;
+  return is_seen;
 }
 
 absl::Status BeginAllocations(const EventTarget& target, const AllocationOptions& options) {

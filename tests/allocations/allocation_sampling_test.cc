@@ -442,6 +442,16 @@ TEST(AllocationSampling, KnowsWhatIsLiveAfterAStorm) {
   EXPECT_EQ(AllocationSampling::stats().blocks_refused, 0U);
 }
 
+// Whether malloc is seen is no matter of the distance between samples.
+TEST(AllocationSampling, BeginsWhereEachByteIsASample) {
+  AllocationProfiler profiler;
+  for (int i = 0; i < 1000; ++i) {
+    const AllocationSampling sampling(profiler, {.interval_bytes = 1});
+    ASSERT_EQ(sampling.status(), absl::OkStatus()) << i;
+    std::free(Make(100));
+  }
+}
+
 TEST(AllocationSampling, IsOneAtATime) {
   AllocationProfiler profiler;
   const AllocationSampling sampling(profiler);

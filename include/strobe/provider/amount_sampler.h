@@ -92,6 +92,13 @@ class BasicAmountSampler {
  public:
   constexpr BasicAmountSampler() = default;
 
+  // A sampler whose next point is `distance` away.
+  static BasicAmountSampler At(std::int64_t distance) noexcept {
+    BasicAmountSampler sampler;
+    sampler.countdown_ = distance;
+    return sampler;
+  }
+
   // Counts an event. True if Take has to be called for it; always for the thread's first.
   STROBE_ALWAYS_INLINE bool Count(std::uint64_t amount) noexcept {
     countdown_ = static_cast<std::int64_t>(static_cast<std::uint64_t>(countdown_) - amount);

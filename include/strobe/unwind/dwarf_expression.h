@@ -73,16 +73,16 @@ class ExpressionEvaluator {
       : bytes_(expression), machine_(machine) {}
 
   STROBE_SIGNAL_SAFE ExpressionEnd Run(Address& value) noexcept {
-    while (end_ == ExpressionEnd::kValue && at_ < bytes_.size()) Execute(Next());
+    while (end_ == ExpressionEnd::kValue && !bytes_.empty()) Execute(Next());
     if (end_ == ExpressionEnd::kValue) value = Pop();
     return end_;
   }
 
  private:
-  // Real expressions need three places.
-  static constexpr std::size_t kMaxDepth = 8;
+  // Real expressions need three places. A signal's handler has these on its stack.
+  static constexpr std::size_t kMaxDepth = 4;
 
-  STROBE_SIGNAL_SAFE void Execute(std::uint8_t operation) noexcept {
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void Execute(std::uint8_t operation) noexcept {
     if (operation >= kOpLit0 && operation < kOpLit0 + 32) {
       Push(operation - kOpLit0);
     } else if (operation >= kOpBreg0 && operation < kOpBreg0 + 32) {
@@ -98,7 +98,7 @@ class ExpressionEvaluator {
     }
   }
 
-  STROBE_SIGNAL_SAFE void ExecuteOther(std::uint8_t operation) noexcept {
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ExecuteOther(std::uint8_t operation) noexcept {
     switch (operation) {
       case kOpNop: return;
       case kOpBregx: return PushRegister(Uleb());
@@ -123,8 +123,8 @@ class ExpressionEvaluator {
     }
   }
 
-  STROBE_SIGNAL_SAFE Address Combined(std::uint8_t operation, Address left,
-                                      Address right) noexcept {
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE Address Combined(std::uint8_t operation, Address left,
+                                                           Address right) noexcept {
     const auto a = static_cast<std::int64_t>(left);
     const auto b = static_cast<std::int64_t>(right);
     switch (operation) {
@@ -147,7 +147,7 @@ class ExpressionEvaluator {
     }
   }
 
-  STROBE_SIGNAL_SAFE void PushConstant(std::uint8_t operation) noexcept {
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void PushConstant(std::uint8_t operation) noexcept {
     switch (operation) {
       case kOpConst1u: return Push(Fixed<std::uint8_t>());
       case kOpConst1s: return Push(static_cast<Address>(std::int64_t{Fixed<std::int8_t>()}));
@@ -189,12 +189,12 @@ class ExpressionEvaluator {
   template <class T>
   STROBE_SIGNAL_SAFE T Fixed() noexcept {
     T value{};
-    if (bytes_.size() - at_ < sizeof(T)) {
+    if (bytes_.size() < sizeof(T)) {
       Fail(ExpressionEnd::kMalformed);
       return value;
     }
-    std::memcpy(&value, bytes_.data() + at_, sizeof(T));
-    at_ += sizeof(T);
+    std::memcpy(&value, bytes_.data(), sizeof(T));
+    bytes_ = bytes_.subspan(sizeof(T));
     return value;
   }
   STROBE_SIGNAL_SAFE Address Uleb() noexcept { return Leb(false); }
@@ -217,11 +217,10 @@ class ExpressionEvaluator {
     if (end_ == ExpressionEnd::kValue) end_ = reason;
   }
 
-  const std::span<const std::uint8_t> bytes_;
+  std::span<const std::uint8_t> bytes_;  // those that are left
   const Machine& machine_;
-  std::size_t at_ = 0;
-  std::size_t depth_ = 0;
   std::array<Address, kMaxDepth> stack_{};
+  std::uint8_t depth_ = 0;
   ExpressionEnd end_ = ExpressionEnd::kValue;
 };
 
