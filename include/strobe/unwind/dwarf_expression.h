@@ -194,7 +194,8 @@ class ExpressionEvaluator {
       return value;
     }
     std::memcpy(&value, bytes_.data(), sizeof(T));
-    bytes_ = bytes_.subspan(sizeof(T));
+    // subspan is a function of its own where the library's assertions are on.
+    bytes_ = {bytes_.data() + sizeof(T), bytes_.size() - sizeof(T)};
     return value;
   }
   STROBE_SIGNAL_SAFE Address Uleb() noexcept { return Leb(false); }
