@@ -37,6 +37,12 @@ constexpr std::uint8_t kStart[] = {0x48, 0x31, 0xED, 0x48, 0x89, 0xE7, 0x48, 0x8
 constexpr std::size_t kStartDistanceBytes = 4;
 constexpr std::uint8_t kAlignStack[] = {0x48, 0x83, 0xE4, 0xF0};
 
+// What programs begin with, behind endbr64 if their system has that.
+constexpr std::uint8_t kLoader[] = {0x48, 0x89, 0xE7, 0xE8};
+constexpr std::uint8_t kEndbr[] = {0xF3, 0x0F, 0x1E, 0xFA};
+constexpr std::uint8_t kStartOfGlibc[] = {0x31, 0xED, 0x49, 0x89, 0xD1};
+constexpr std::uint8_t kStartOfMusl[] = {0x48, 0x31, 0xED, 0x48, 0x89, 0xE7};
+
 template <std::size_t N>
 bool StartsWith(std::span<const std::uint8_t> text, const std::uint8_t (&bytes)[N]) {
   return text.size() >= N && std::equal(std::begin(bytes), std::end(bytes), text.begin());
@@ -107,6 +113,12 @@ std::vector<std::size_t> FindStackEnds(std::span<const std::uint8_t> text) {
   }
   std::ranges::sort(found);
   return found;
+}
+
+bool BeginsProgram(std::span<const std::uint8_t> code) {
+  const auto rest = StartsWith(code, kEndbr) ? code.subspan(std::size(kEndbr)) : code;
+  return StartsWith(rest, kLoader) || StartsWith(rest, kStartOfGlibc) ||
+         StartsWith(rest, kStartOfMusl);
 }
 
 }  // namespace strobe::internal

@@ -26,4 +26,8 @@ std::vector<StackProbe> FindStackProbes(std::span<const std::uint8_t> text);
 // and programs (_start).
 std::vector<std::size_t> FindStackEnds(std::span<const std::uint8_t> text);
 
+// Whether the kernel begins programs at `code`: the dynamic loader's `mov rdi, rsp; call`, glibc's
+// `xor ebp, ebp; mov r9, rdx` or musl's `xor rbp, rbp; mov rdi, rsp`. That code has no caller.
+bool BeginsProgram(std::span<const std::uint8_t> code);
+
 }  // namespace strobe::internal

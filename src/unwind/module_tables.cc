@@ -1,14 +1,18 @@
 #include "module_tables.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "cfi_rows.h"
 #include "debug_frame.h"
+#include "decoded_code.h"
 #include "strobe/core/memory_windows.h"
 #include "strobe/unwind/known_code.h"
 #include "strobe/unwind/pdata_compiler.h"
@@ -16,9 +20,14 @@
 namespace strobe::internal {
 namespace {
 
-// The gap between two functions is shorter, unless one of them is assembler without frame
-// information.
-constexpr std::uint32_t kLeastStretchBytes = 20;  // musl's _start has 22
+// How much of the code beside a chunk is decoded with it.
+constexpr Address kBesideBytes = 16384;
+
+// Whether a stretch is what stands between two functions, of which the second is aligned.
+bool IsFilling(const UnknownStretch& stretch) {
+  constexpr std::uint32_t kAlignment = 16;
+  return stretch.end - stretch.begin < kAlignment && stretch.end % kAlignment == 0;
+}
 
 // Only an ELF file has one.
 bool MayHaveDebugFrame(const Module& module, const CfiSources& sources) {
@@ -88,17 +97,46 @@ CompiledCfi ModuleTables::CompileEhFrame(Address first, Address limit) {
     text.resize(sources_.read(first, text));
     AddAarch64SignalTrampolines(text, compiled);
   }
-  if (sources_.architecture == Architecture::kX86_64) {
-    std::vector<std::uint8_t> text;
-    for (const UnknownStretch& stretch : UnknownStretches(
-             compiled, static_cast<std::uint32_t>(limit - first), kLeastStretchBytes)) {
-      text.resize(stretch.end - stretch.begin);
-      text.resize(sources_.read(first + stretch.begin, text));
-      AddLinkageStubs(stretch.begin, text, compiled);
-      AddKnownStackEnds(stretch.begin, text, compiled);
-    }
-  }
+  if (sources_.architecture == Architecture::kX86_64) AddUndescribed(first, limit, compiled);
   return compiled;
+}
+
+// Rules for what no frame information describes.
+void ModuleTables::AddUndescribed(Address first, Address limit, CompiledCfi& compiled) const {
+  const auto bytes = static_cast<std::uint32_t>(limit - first);
+  MemoryWindows memory(sources_.read);
+  std::vector<std::uint8_t> text;
+  // Where nothing can be read, the module was just being unloaded.
+  const auto read = [&](Address begin, Address end) {
+    text.resize(memory.has_failed() ? 0 : static_cast<std::size_t>(end - begin));
+    text.resize(memory(begin, text));
+  };
+  const std::vector<UnknownStretch> stretches = UnknownStretches(compiled, bytes, 1);
+  for (const UnknownStretch& stretch : stretches) {
+    if (IsFilling(stretch)) continue;
+    read(first + stretch.begin, first + stretch.end);
+    AddLinkageStubs(stretch.begin, text, compiled);
+  }
+  for (const UnknownStretch& rest : UnknownStretches(compiled, bytes, 1)) {
+    if (IsFilling(rest)) continue;
+    // The functions that go on in the chunks beside are followed there, too.
+    const Address begin = first + rest.begin;
+    const Address end = first + rest.end;
+    const Address from =
+        rest.begin != 0 ? begin : begin - std::min<Address>(kBesideBytes, begin - module_.start);
+    read(from, end < limit ? end : std::min(module_.limit, end + kBesideBytes));
+    AddDecodedCode({.begin = rest.begin,
+                    .end = rest.end,
+                    .before = static_cast<std::uint32_t>(begin - from),
+                    .text = text,
+                    .begins_function = rest.begin != 0 || begin == module_.start},
+                   compiled);
+  }
+  for (const UnknownStretch& stretch : stretches) {
+    if (IsFilling(stretch)) continue;
+    read(first + stretch.begin, first + stretch.end);
+    AddKnownStackEnds(stretch.begin, text, compiled);
+  }
 }
 
 CompiledCfi ModuleTables::CompilePdata(Address first, Address limit) {

@@ -79,6 +79,7 @@ class ModuleTables {
   CfiModules::BuiltTable Compile(std::size_t chunk);
   CompiledCfi CompileEhFrame(Address first, Address limit);
   CompiledCfi CompilePdata(Address first, Address limit);
+  void AddUndescribed(Address first, Address limit, CompiledCfi& compiled) const;
   void ReadIndex();
 
   const Module module_;

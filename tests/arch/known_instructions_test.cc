@@ -64,5 +64,15 @@ TEST(FindStackEnds, AreWhereMuslCallsThreadsAndTheProgram) {
   }
 }
 
+TEST(KnownInstructions, BeginPrograms) {
+  const std::vector<std::uint8_t> loader = {0x48, 0x89, 0xE7, 0xE8};
+  const std::vector<std::uint8_t> glibc = {0xF3, 0x0F, 0x1E, 0xFA, 0x31, 0xED, 0x49, 0x89, 0xD1};
+  const std::vector<std::uint8_t> other = {0x31, 0xED, 0xC3};
+  EXPECT_TRUE(BeginsProgram(loader));
+  EXPECT_TRUE(BeginsProgram(glibc));
+  EXPECT_FALSE(BeginsProgram(other));
+  EXPECT_FALSE(BeginsProgram({}));
+}
+
 }  // namespace
 }  // namespace strobe::internal

@@ -148,7 +148,17 @@ TEST_F(CfiModulesTest, StacksEndWhereAssemblerLetsCoroutinesReturnTo) {
   const auto snapshot = UpdateAll(ModuleMap({a}));
   EXPECT_EQ(RuleAt(*snapshot, a.start + 0x1F), FromSp(2)) << "frame information goes before";
   EXPECT_EQ(RuleAt(*snapshot, a.start + 0x1008), UnwindRule::Stop());
-  EXPECT_EQ(RuleAt(*snapshot, a.start + 0x1009), UnwindRule::Unknown());
+  EXPECT_NE(RuleAt(*snapshot, a.start + 0x1009), UnwindRule::Stop());
+}
+
+// Of a function behind those that it describes: push %rbx; pop %rbx; ret.
+TEST_F(CfiModulesTest, CodeThatNoFrameInformationDescribesIsDecoded) {
+  const Module a = MapModule(process_, 0, 2);
+  process_.Map(a.start, Join({Bytes(0x1000), Bytes{0x53, 0x5B, 0xC3}, Bytes(0x100)}));
+  const auto snapshot = UpdateAll(ModuleMap({a}));
+  EXPECT_EQ(RuleAt(*snapshot, a.start), FromSp(2)) << "frame information goes before";
+  EXPECT_EQ(RuleAt(*snapshot, a.start + 0x1000), FromSp(1));
+  EXPECT_EQ(RuleAt(*snapshot, a.start + 0x1001), FromSp(2));
 }
 
 TEST_F(CfiModulesTest, SignalsOfAarch64AreLeftThroughTheVdso) {
