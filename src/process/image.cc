@@ -7,6 +7,8 @@
 
 #include "../symbolize/elf/elf_format.h"
 #include "../symbolize/images/byte_source.h"
+#include "../symbolize/images/kept_files.h"
+#include "absl/strings/str_cat.h"
 #include "strobe/base/page.h"
 #include "strobe/symbolize/debug_frame.h"
 
@@ -24,10 +26,10 @@ bool IsCode(const ElfFile::Segment& segment, std::uint64_t file_bytes) {
          segment.address <= ~Address{0} / 2;
 }
 
-// Code without a file has a name that begins with '/', too.
+// Code without a file has a name that begins with '/', too. A file in memory has no path, but links
+// lead to it.
 bool IsFile(const std::string& path) {
-  return path.starts_with('/') && !path.starts_with("//") && !path.starts_with("/memfd:") &&
-         !path.starts_with("/dev/zero");
+  return path.starts_with('/') && !path.starts_with("//") && !path.starts_with("/dev/zero");
 }
 
 constexpr std::string_view kBuildId = "build id ";
@@ -39,10 +41,11 @@ std::string BuildIdKey(const std::string& build_id) {
 
 Image::Image(std::uint64_t number, std::string path, ModuleKind kind,
              std::shared_ptr<const ByteSource> source, const ElfFile& file,
-             const SymbolFiles& files)
+             std::uint64_t file_version, const SymbolFiles& files)
     : number_(number),
       path_(std::move(path)),
       build_id_(file.build_id()),
+      file_version_(file_version),
       kind_(kind),
       source_(std::move(source)),
       segments_(file.segments()),
@@ -60,6 +63,7 @@ Image::Image(std::uint64_t number, std::string path, ModuleKind kind,
 
 Module Image::Describe(const ElfFile& file, const Segment& segment) const {
   Module module{.path = path_, .build_id = build_id_, .kind = kind_};
+  module.file_version = file_version_;
   module.start = PageOf(segment.address);
   module.limit = RoundUpToPages(segment.address + segment.file_size);
   module.file_offset = segment.offset - (segment.address - module.start);
@@ -141,20 +145,25 @@ std::size_t ImageTable::memory_bytes() const {
   return bytes;
 }
 
-std::shared_ptr<Image> ImageTable::Find(const Mapping& mapping, const std::string& root) {
+std::shared_ptr<Image> ImageTable::Find(const Mapping& mapping, const std::string& process) {
   if (mapping.path == "[vdso]") return FindVdso(mapping);
   if (!IsFile(mapping.path)) return nullptr;
   if (!mapping.build_id.empty()) {
     if (std::shared_ptr<Image> image = Known(BuildIdKey(mapping.build_id))) return image;
   }
-  if (!root.empty()) {
-    if (std::shared_ptr<Image> image = Open(root + mapping.path, mapping)) return image;
+  if (!process.empty()) {
+    const std::string path = absl::StrCat("/proc/", process, "/root", mapping.path);
+    if (std::shared_ptr<Image> image = Open(path, mapping)) return image;
   }
   Module wanted;
   wanted.path = mapping.path;
   wanted.build_id = mapping.build_id;
   for (const std::string& path : ImagePaths(wanted, search_)) {
     if (std::shared_ptr<Image> image = Open(path, mapping)) return image;
+  }
+  if (process.empty()) return nullptr;
+  for (const std::string& link : LinksTo(mapping, process)) {
+    if (std::shared_ptr<Image> image = Open(link, mapping)) return image;
   }
   return nullptr;
 }
@@ -175,7 +184,12 @@ std::shared_ptr<Image> ImageTable::Open(const std::string& path, const Mapping& 
     return is_wanted(image->build_id()) ? image : nullptr;
   const std::optional<ElfFile> file = ElfFile::Open(*source);
   if (!file.has_value() || !is_wanted(file->build_id())) return nullptr;
-  return Add(path, ModuleKind::kSharedLibrary, std::move(source), *file, key);
+  Module module{.path = path, .build_id = file->build_id()};
+  if (module.build_id.empty()) module.file_version = VersionOfFile(*source);
+  std::shared_ptr<Image> image =
+      Add(path, ModuleKind::kSharedLibrary, source, *file, module.file_version, key);
+  if (image != nullptr) KeepFile(module, source);
+  return image;
 }
 
 // All processes have the kernel's own, so this process has it, too.
@@ -191,7 +205,7 @@ std::shared_ptr<Image> ImageTable::FindVdso(const Mapping& mapping) {
         std::make_shared<const SpanSource>(files_.OwnVdso(vdso->start, vdso->start, vdso->limit));
     const std::optional<ElfFile> file = ElfFile::Open(*source);
     if (!file.has_value()) return nullptr;
-    image = Add(key, ModuleKind::kVdso, std::move(source), *file, key);
+    image = Add(key, ModuleKind::kVdso, std::move(source), *file, 0, key);
   }
   const bool is_wanted =
       image != nullptr && (mapping.build_id.empty() || mapping.build_id == image->build_id());
@@ -200,7 +214,8 @@ std::shared_ptr<Image> ImageTable::FindVdso(const Mapping& mapping) {
 
 std::shared_ptr<Image> ImageTable::Add(const std::string& path, ModuleKind kind,
                                        std::shared_ptr<const ByteSource> source,
-                                       const ElfFile& file, const std::string& key) {
+                                       const ElfFile& file, std::uint64_t file_version,
+                                       const std::string& key) {
   if (file.architecture() != Architecture::kX86_64) return nullptr;
   if (by_key_.size() >= kKeysPerImage * max_images_)
     std::erase_if(by_key_, [](const auto& entry) { return !entry.first.starts_with(kBuildId); });
@@ -209,7 +224,8 @@ std::shared_ptr<Image> ImageTable::Add(const std::string& path, ModuleKind kind,
   if (!file.build_id().empty()) image = Known(BuildIdKey(file.build_id()));
   if (image == nullptr) {
     if (!MakeRoom()) return nullptr;
-    image = std::make_shared<Image>(++last_number_, path, kind, std::move(source), file, files_);
+    image = std::make_shared<Image>(++last_number_, path, kind, std::move(source), file,
+                                    file_version, files_);
     images_.push_back(image);
   }
   by_key_[key] = image;

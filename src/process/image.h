@@ -29,14 +29,16 @@ namespace STROBE_HIDDEN internal {
 // under the lock of the process table; walks use what Entries gave them.
 class Image {
  public:
-  // `file` is of `source`.
+  // `file` is of `source`. `file_version` is that of Module.
   Image(std::uint64_t number, std::string path, ModuleKind kind,
-        std::shared_ptr<const ByteSource> source, const ElfFile& file, const SymbolFiles& files);
+        std::shared_ptr<const ByteSource> source, const ElfFile& file, std::uint64_t file_version,
+        const SymbolFiles& files);
   Image(const Image&) = delete;
   Image& operator=(const Image&) = delete;
 
   [[nodiscard]] std::uint64_t number() const { return number_; }
   [[nodiscard]] const std::string& build_id() const { return build_id_; }
+  [[nodiscard]] std::uint64_t file_version() const { return file_version_; }
   [[nodiscard]] ModuleKind kind() const { return kind_; }
 
   // Where the byte of code at `file_offset` is in the file's address space.
@@ -64,6 +66,7 @@ class Image {
   const std::uint64_t number_;
   const std::string path_;
   const std::string build_id_;
+  const std::uint64_t file_version_;
   const ModuleKind kind_;
   const std::shared_ptr<const ByteSource> source_;
   const std::vector<Segment> segments_;
@@ -81,9 +84,10 @@ class ImageTable {
   // `files` must outlive the table.
   ImageTable(const SymbolFiles& files, SymbolSearch search, std::size_t max_images);
 
-  // The image of a mapping; nullptr if there is no file that can be read, or no room. Files are
-  // looked for below `root` first, unless it is empty.
-  std::shared_ptr<Image> Find(const Mapping& mapping, const std::string& root);
+  // The image of a mapping; nullptr if there is no file that can be read, or no room. If `process`
+  // is not empty, it is the id of a process that lives: files are looked for below its root first,
+  // and those that have gone from their paths by its links to them.
+  std::shared_ptr<Image> Find(const Mapping& mapping, const std::string& process);
 
   // Drops the tables of the images that were used least recently, but not since `now`, until at
   // most `max_bytes` are left. Returns the images whose tables were dropped.
@@ -98,7 +102,7 @@ class ImageTable {
   std::shared_ptr<Image> Known(const std::string& key) const;
   std::shared_ptr<Image> Add(const std::string& path, ModuleKind kind,
                              std::shared_ptr<const ByteSource> source, const ElfFile& file,
-                             const std::string& key);
+                             std::uint64_t file_version, const std::string& key);
   bool MakeRoom();
 
   const SymbolFiles& files_;

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <optional>
+#include <system_error>
+#include <utility>
 
+#include "../core/deleted_mark.h"
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -39,7 +43,7 @@ std::optional<Mapping> ParseLine(std::string_view line) {
       !absl::SimpleHexAtoi(Absl(offset), &mapping.file_offset) || mapping.start >= mapping.limit)
     return std::nullopt;
   TakeWord(line);  // the device
-  TakeWord(line);  // the inode
+  if (!absl::SimpleAtoi(Absl(TakeWord(line)), &mapping.inode)) mapping.inode = 0;
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   mapping.path = line;
   // How the kernel writes a path with a line's end in it.
@@ -82,6 +86,22 @@ absl::StatusOr<std::vector<Mapping>> ReadMaps(const std::string& process) {
     return absl::PermissionDeniedError(
         absl::StrCat("the mappings of process ", process, " may not be read"));
   return ParseMaps(text);
+}
+
+std::vector<std::string> LinksTo(const Mapping& mapping, const std::string& process) {
+  const std::string wanted = internal::WithoutDeletedMark(mapping.path);
+  const std::string range =
+      absl::StrCat("map_files/", absl::Hex(mapping.start), "-", absl::Hex(mapping.limit));
+  std::vector<std::string> links;
+  for (const std::string& name : {range, std::string("exe")}) {
+    std::string link = absl::StrCat("/proc/", process, "/", name);
+    std::error_code error;
+    const std::filesystem::path target = std::filesystem::read_symlink(link, error);
+    // The process may have mapped another file since.
+    if (!error && internal::WithoutDeletedMark(target.string()) == wanted)
+      links.push_back(std::move(link));
+  }
+  return links;
 }
 
 }  // namespace strobe

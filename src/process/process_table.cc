@@ -4,6 +4,7 @@
 #include <fstream>
 #include <utility>
 
+#include "../core/deleted_mark.h"
 #include "absl/strings/str_cat.h"
 #include "image.h"
 #include "strobe/base/cache_line.h"
@@ -165,9 +166,8 @@ ProcessTable::Process& ProcessTable::Use(std::uint64_t id) {
 
 void ProcessTable::Add(Process& process, const Mapping& mapping, std::uint64_t id) {
   if (mapping.start >= mapping.limit) return;
-  const std::string root =
-      options_.uses_process_roots ? absl::StrCat("/proc/", id, "/root") : std::string();
-  std::shared_ptr<Image> image = images_->Find(mapping, root);
+  std::shared_ptr<Image> image =
+      images_->Find(mapping, options_.uses_process_roots ? absl::StrCat(id) : std::string());
   const std::optional<Address> address =
       image == nullptr ? std::nullopt : image->AddressAt(mapping.file_offset);
   if (!address.has_value()) image.reset();
@@ -176,8 +176,9 @@ void ProcessTable::Add(Process& process, const Mapping& mapping, std::uint64_t i
   added.module.limit = mapping.limit;
   added.module.file_offset = mapping.file_offset;
   added.module.load_bias = mapping.start - address.value_or(mapping.file_offset);
-  added.module.path = mapping.path;
+  added.module.path = image != nullptr ? internal::WithoutDeletedMark(mapping.path) : mapping.path;
   added.module.build_id = image != nullptr ? image->build_id() : mapping.build_id;
+  added.module.file_version = image != nullptr ? image->file_version() : 0;
   added.module.kind = KindOf(mapping, image.get());
   added.image_number = image == nullptr ? 0 : image->number();
   added.image = std::move(image);

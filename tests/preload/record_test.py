@@ -28,7 +28,7 @@ import chance  # noqa: E402
 from checks import check, equal, failures  # noqa: E402
 import pprof_file  # noqa: E402
 from recorder import OnTerminal, Recorder, TIMEOUT_S  # noqa: E402
-from until_seen import work_until  # noqa: E402
+from until_seen import wait_until, work_until  # noqa: E402
 
 BUSY_S = 0.25  # of each function that works
 SKIPPED = 77
@@ -349,6 +349,33 @@ def worker(recorder):
     equal(threads.stdout.split(), [b"Threads:", b"1"], "the threads of the program")
     recorder.until_seen(lambda: record_forks(recorder, "--worker"), ["RunForks"], "a profile of three processes")
     equal(os.listdir(recorder.environment["TMPDIR"]), [], "temporary directories")
+
+
+def replaced(recorder):
+    """A program that is replaced while it runs, as by an upgrade, has its names, in its own process and with a worker."""
+    copy = os.path.join(recorder.directory, "replaced")
+
+    def runs(process):
+        try:
+            return os.readlink("/proc/%s/exe" % process) == copy
+        except OSError:  # it has ended, or may not be observed
+            return False
+
+    def replace():
+        wait_until(lambda: any(name.isdigit() and runs(name) for name in os.listdir("/proc")), "the program's begin")
+        os.unlink(copy)
+        shutil.copy("/bin/true", copy)
+
+    def record(arguments):
+        shutil.copy(recorder.program, copy)
+        replacer = threading.Thread(target=replace)
+        replacer.start()
+        recorder.record(copy, "end", "return", arguments=arguments)
+        replacer.join()
+        return recorder.top()[1]
+
+    for arguments in ([], ["--worker"]):
+        recorder.until_seen(lambda arguments=arguments: record(arguments), ["WorkOfMain", "main"], "with %r" % arguments)
 
 
 def few_files(recorder):

@@ -1,11 +1,14 @@
 #include "../../src/process/image.h"
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "../../src/symbolize/images/kept_files.h"
 #include "fake_image.h"
 #include "gtest/gtest.h"
 
@@ -26,8 +29,8 @@ Mapping MappingOf(const std::string& path, Address start = 0x7000'0000,
 
 class ImageTest : public ::testing::Test {
  protected:
-  std::shared_ptr<Image> Find(const std::string& path, const std::string& root = "") {
-    return table_.Find(MappingOf(path), root);
+  std::shared_ptr<Image> Find(const std::string& path, const std::string& process = "") {
+    return table_.Find(MappingOf(path), process);
   }
   // The entries of a mapping of the image.
   static std::vector<UnwindModules::Entry> Entries(const Image& image, Address floor = 0) {
@@ -102,8 +105,32 @@ TEST_F(ImageTest, OtherCodeHasNoImage) {
 TEST_F(ImageTest, AProcessMayHaveARootOfItsOwn) {
   files_.Write("/lib/a", {.words = 2, .build_id = 1});
   files_.Write("/proc/7/root/lib/a", {.words = 3, .build_id = 2});
-  EXPECT_EQ(Find("/lib/a", "/proc/7/root")->build_id(), "02020202");
+  EXPECT_EQ(Find("/lib/a", "7")->build_id(), "02020202");
   EXPECT_EQ(Find("/lib/a")->build_id(), "01010101");
+}
+
+TEST_F(ImageTest, AFileThatHasGoneIsFoundByTheProcesssLinkToIt) {
+  std::error_code error;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  if (error) GTEST_SKIP() << "no /proc";
+  files_.Write("/proc/self/exe", {.build_id = 0xCD});
+  const std::string removed = program + " (deleted)";
+  EXPECT_EQ(Find(removed), nullptr) << "the process may have ended";
+  const auto image = Find(removed, "self");
+  ASSERT_NE(image, nullptr);
+  EXPECT_EQ(image->build_id(), "cdcdcdcd");
+  EXPECT_EQ(Find("/other (deleted)", "self"), nullptr);
+}
+
+TEST_F(ImageTest, ItsFileIsKeptForNames) {
+  files_.Write("/lib/a", {});
+  const auto image = Find("/lib/a");
+  Module module{.path = "/lib/a", .build_id = {}};
+  module.file_version = image->file_version();
+  ASSERT_NE(KeptFileOf(module), nullptr);
+  EXPECT_EQ(KeptFileOf(module)->identity(), files_.Open("/lib/a")->identity());
+  files_.Write("/lib/a", {});
+  EXPECT_NE(KeptFileOf(module)->identity(), files_.Open("/lib/a")->identity());
 }
 
 TEST_F(ImageTest, TheTableIsFullOfImagesThatAreUsed) {

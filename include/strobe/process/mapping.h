@@ -17,8 +17,10 @@ struct Mapping {
   Address limit = 0;              // one past its end
   std::uint64_t file_offset = 0;  // where `start` lies in the file
   // As the process has it: an absolute path, "[vdso]", or any other name of code without a file.
+  // The kernel adds " (deleted)" to the path of a file that has been removed or replaced.
   std::string path;
-  std::string build_id{};  // lower-case hexadecimal; empty if the event does not say it
+  std::string build_id{};   // lower-case hexadecimal; empty if the event does not say it
+  std::uint64_t inode = 0;  // the number of its file; 0 if the event does not say it
 
   friend bool operator==(const Mapping&, const Mapping&) = default;
 };
@@ -30,5 +32,9 @@ std::vector<Mapping> ParseMaps(std::string_view maps);
 // Those of a process of this machine: by its id, or of the calling process by "self". NotFound if
 // there is no such process, or no /proc; PermissionDenied if its mappings may not be read.
 absl::StatusOr<std::vector<Mapping>> ReadMaps(const std::string& process);
+
+// The links of /proc that lead to the file of a mapping while the process has it mapped, whatever
+// has become of the file's path; best first. To follow the link to a library needs root's rights.
+std::vector<std::string> LinksTo(const Mapping& mapping, const std::string& process);
 
 }  // namespace strobe

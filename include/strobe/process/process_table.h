@@ -43,7 +43,8 @@ struct ProcessTableOptions {
   std::size_t max_images = 256;    // each keeps its file open
   std::size_t max_table_bytes = std::size_t{256} << 20;
   // Processes are alive, and may have another root directory: files are looked for below
-  // /proc/PID/root first.
+  // /proc/PID/root first. A file that has been removed or replaced is found by the links of
+  // /proc/PID, if they may be followed.
   bool uses_process_roots = false;
   // Where else images are looked for by their build ids.
   SymbolSearch search{};

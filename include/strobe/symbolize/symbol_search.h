@@ -31,8 +31,9 @@ struct SymbolSearch {
   std::function<std::string(const std::string& build_id)> fetch{};
 };
 
-// The paths that the module's image may have, its own first. A running program's also has the
-// kernel's path to it, which stays valid after the file is deleted or replaced.
+// The paths that the module's image may have, its own first. Those of a running program also have
+// the kernel's links to them, which stay valid after the file is deleted or replaced; to follow the
+// link to a library needs root's rights.
 std::vector<std::string> ImagePaths(const Module& module, const SymbolSearch& search);
 
 // The paths that the separate debug information of an image at `image_path` may have. `link` is the

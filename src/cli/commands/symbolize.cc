@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "../../symbolize/elf/elf_images.h"
+#include "../../symbolize/images/kept_files.h"
 #include "../../symbolize/pe/pe_images.h"
 #include "command.h"
 #include "debuginfod.h"
@@ -34,6 +35,8 @@ void FindLoadBias(Module& module, const SymbolFiles& files, const SymbolSearch& 
   };
   if (!module.build_id.empty()) {
     VisitElfImages(module, files, search, adopt);
+  } else if (KeptFileOf(module) != nullptr) {
+    return;  // the recorder that keeps the file has found the bias in it
   } else if (const std::optional<ElfImage> image = OpenElfImage(module.path, files)) {
     adopt(*image);
   }

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "../images/kept_files.h"
 #include "elf_format.h"
 #include "inflated_source.h"
 
@@ -59,14 +61,19 @@ void VisitElfImages(const Module& module, const SymbolFiles& files, const Symbol
                     const std::function<bool(ElfImage&& image)>& visit) {
   // Without an image, its debug information may still be there.
   std::vector<std::pair<std::string, DebugLink>> images = {{module.path, {}}};
-  for (const std::string& path : ImagePaths(module, search)) {
-    std::shared_ptr<const FileSource> source = files.Open(path);
-    if (source == nullptr) continue;
+  std::set<std::string> identities;  // a file may have several paths
+  // False once the visitor has enough.
+  const auto visit_image = [&](const std::string& path, std::shared_ptr<const FileSource> source) {
+    if (source == nullptr || !identities.insert(source->identity()).second) return true;
     std::optional<ElfFile> file = OpenFor(module, *source);
-    if (!file.has_value()) continue;
+    if (!file.has_value()) return true;
     if (DebugLink link = ReadDebugLink(*file); !link.name.empty())
       images.emplace_back(path, std::move(link));
-    if (!visit({path, std::move(source), *std::move(file)})) return;
+    return visit({path, std::move(source), *std::move(file)});
+  };
+  if (!visit_image(module.path, KeptFileOf(module))) return;
+  for (const std::string& path : ImagePaths(module, search)) {
+    if (!visit_image(path, files.Open(path))) return;
   }
   for (const auto& [image_path, link] : images) {
     for (const std::string& path : DebugPaths(module, image_path, link.name, search)) {

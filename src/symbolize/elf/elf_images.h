@@ -25,10 +25,11 @@ struct ElfImage {
   ElfFile file;
 };
 
-// Visits the files of `module` that are there, best first, until `visit` returns false. All have
-// the module's build id. For a module without one, the image must have none either, and map the
-// same bytes at the same addresses; and the checksum in its section .gnu_debuglink must be that of
-// the separate file, which is not read if it has more than kMaxChecksumBytes.
+// Visits the files of `module` that are there, best first, until `visit` returns false. The file
+// that this process keeps open for the module (KeepFile) comes first. All have the module's build
+// id. For a module without one, the image must have none either, and map the same bytes at the same
+// addresses; and the checksum in its section .gnu_debuglink must be that of the separate file,
+// which is not read if it has more than kMaxChecksumBytes.
 inline constexpr std::uint64_t kMaxChecksumBytes = std::uint64_t{1} << 30;
 void VisitElfImages(const Module& module, const SymbolFiles& files, const SymbolSearch& search,
                     const std::function<bool(ElfImage&& image)>& visit);

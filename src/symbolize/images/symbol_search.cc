@@ -8,6 +8,7 @@ namespace strobe {
 namespace {
 
 constexpr char kOwnProgramPath[] = "/proc/self/exe";
+constexpr char kOwnMappingPath[] = "/proc/self/map_files/";
 
 bool IsBuildId(std::string_view text) {
   return text.size() > 2 && std::all_of(text.begin(), text.end(), [](char c) {
@@ -42,7 +43,12 @@ std::vector<std::string> ImagePaths(const Module& module, const SymbolSearch& se
   if (IsBuildId(module.build_id)) {
     for (const std::string& cache : search.debuginfod_caches)
       paths.push_back(absl::StrCat(cache, "/", module.build_id, "/executable"));
-    if (is_elf && module.kind == ModuleKind::kProgram) paths.emplace_back(kOwnProgramPath);
+    if (is_elf && module.kind == ModuleKind::kProgram) {
+      paths.emplace_back(kOwnProgramPath);
+    } else if (is_elf && module.start < module.limit) {
+      paths.push_back(
+          absl::StrCat(kOwnMappingPath, absl::Hex(module.start), "-", absl::Hex(module.limit)));
+    }
   }
   return paths;
 }

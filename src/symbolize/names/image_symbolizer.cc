@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../images/image_names.h"
+#include "../images/kept_files.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "demangle.h"
@@ -91,7 +92,8 @@ ImageNames ReadNames(const Module& module, const SymbolFiles& files,
 // images that were linked in the same second may have the same build id.
 std::string CacheKey(const Module& module, const SymbolFiles& files) {
   if (!module.build_id.empty() && module.format == ImageFormat::kElf) return module.build_id;
-  const std::unique_ptr<FileSource> source = files.Open(module.path);
+  std::shared_ptr<const FileSource> source = internal::KeptFileOf(module);
+  if (source == nullptr) source = files.Open(module.path);
   return absl::StrCat(module.path, "\n", source == nullptr ? "" : source->identity(), "\n",
                       module.start - module.load_bias, "\n", module.file_offset);
 }

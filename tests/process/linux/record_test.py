@@ -12,6 +12,7 @@ import ctypes
 import errno
 import os
 import pathlib
+import shutil
 import signal
 import struct
 import subprocess
@@ -316,6 +317,28 @@ def record_in_container(test):
     return is_seen
 
 
+def record_replaced(test):
+    """Programs whose file is replaced while they run, as by an upgrade. False until whole stacks and names are seen."""
+    def is_whole(name):
+        rows = test.profile(name).rows
+        return any("Spin" in name_of(row[0][0]) and "main" in map(name_of, row[0]) for row in rows)
+
+    copy = test.directory / "replaced"
+    shutil.copy(test.program, copy)
+    target = subprocess.Popen([copy, "1000000"])
+    copy.unlink()
+    shutil.copy("/bin/true", copy)
+    test.record("-p", target.pid, "-F", 299, "--duration", 0.5, "-o", "replaced.pb.gz")
+    target.kill()
+    target.wait()
+    copy.unlink()
+    shutil.copy(test.program, copy)
+    script = "'%s' 1500 & sleep 0.2; rm '%s'; cp /bin/true '%s'; wait" % (copy, copy, copy)
+    test.record("--perf", "-F", 299, "-o", "upgraded.pb.gz", "--", "sh", "-c", script)
+    copy.unlink()
+    return is_whole("replaced.pb.gz") and is_whole("upgraded.pb.gz")
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         test = Recorder(sys.argv[1], sys.argv[2], pathlib.Path(scratch))
@@ -324,7 +347,7 @@ def main():
             print("skipped: " + first.stderr.decode(errors="replace").strip())
             return SKIPPED
         for part in (record_a_command, record_late_threads, record_switches, record_off_cpu, record_absent, record_generated, record_losses, pass_on,
-                     refuse, record_in_container):
+                     refuse, record_in_container, record_replaced):
             # False: what need not be sampled was not.
             work_until(lambda seen: failures or seen is not False, lambda part=part: part(test), part.__name__)
     print("%d failures" % len(failures))

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../../src/symbolize/images/kept_files.h"
 #include "../elf_bytes.h"
 #include "../memory_files.h"
 #include "gmock/gmock.h"
@@ -91,6 +92,17 @@ TEST_F(ElfImagesTest, VisitsTheImageThenItsSeparateFile) {
   files_.Write("/lib/x.so", FileWithId());
   EXPECT_THAT(Visit(), ElementsAre("/lib/x.so", "/debug/.build-id/ab/cdef01.debug"));
   EXPECT_THAT(Visit(1), ElementsAre("/lib/x.so")) << "until the visitor has enough";
+}
+
+TEST_F(ElfImagesTest, AFileThatIsKeptOpenOutlivesItsPath) {
+  files_.Write("/lib/x.so", FileWithId());
+  const std::shared_ptr<const FileSource> kept = files_.Open("/lib/x.so");
+  KeepFile(module_, kept);
+  EXPECT_THAT(Visit(), ElementsAre("/lib/x.so")) << "once, though its path leads to it, too";
+  files_.Write("/lib/x.so", FileWithId({1, 2, 3, 4}));
+  EXPECT_THAT(Visit(), ElementsAre("/lib/x.so"));
+  files_.Remove("/lib/x.so");
+  EXPECT_THAT(Visit(), ElementsAre("/lib/x.so"));
 }
 
 TEST_F(ElfImagesTest, FilesOfOtherBuildsAreSkipped) {

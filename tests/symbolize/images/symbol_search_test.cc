@@ -41,6 +41,17 @@ TEST(SymbolSearch, ARunningProgramIsAlsoAtTheKernelsPath) {
   EXPECT_THAT(ImagePaths(module, {}), ElementsAre("/opt/app/lib/libwork.so", "/proc/self/exe"));
 }
 
+TEST(SymbolSearch, ALibraryOfThisProcessIsAlsoAtTheKernelsLinkToItsMapping) {
+  Module module = Library();
+  module.start = 0x7f00'1000;
+  module.limit = 0x7f00'a000;
+  EXPECT_THAT(ImagePaths(module, {}),
+              ElementsAre("/opt/app/lib/libwork.so", "/proc/self/map_files/7f001000-7f00a000"));
+  module.build_id = "";
+  EXPECT_THAT(ImagePaths(module, {}), ElementsAre("/opt/app/lib/libwork.so"))
+      << "nothing tells it from what another process has there";
+}
+
 TEST(SymbolSearch, DebugInformationIsFoundByBuildIdAndByLink) {
   const SymbolSearch search{.debug_directories = {"/usr/lib/debug", "/d"},
                             .debuginfod_caches = {"/c"}};

@@ -82,6 +82,30 @@ TEST_F(WorkerImagesTest, AFileThatIsGoneCanStillBeRead) {
   EXPECT_FALSE(Read(kStart, 8).empty());
 }
 
+TEST_F(WorkerImagesTest, AFileThatIsRemovedStaysTheSameModule) {
+  files_.Write("/lib/a", {});
+  const std::vector<Module> before = images_.Describe({FakeMapping("/lib/a")});
+  files_.Write("/lib/a", {});
+  EXPECT_EQ(images_.Describe({FakeMapping("/lib/a (deleted)")}), before);
+  Mapping reloaded = FakeMapping("/lib/a");
+  reloaded.inode = 7;
+  const std::vector<Module> after = images_.Describe({reloaded});
+  ASSERT_EQ(after.size(), 1u);
+  EXPECT_NE(after[0].file_version, before[0].file_version) << "the new file, at the same place";
+}
+
+TEST_F(WorkerImagesTest, AFileThatHasGoneIsFoundByTheProcesssLinkToIt) {
+  std::array<char, 4096> path{};
+  ASSERT_GT(readlink("/proc/self/exe", path.data(), path.size() - 1), 0);
+  const std::string program = path.data();
+  files_.Write("/proc/" + std::to_string(getpid()) + "/exe", {.build_id = 0x55});
+  const std::vector<Module> modules = images_.Describe({FakeMapping(program + " (deleted)")});
+  ASSERT_EQ(modules.size(), 1u);
+  EXPECT_EQ(modules[0].path, program);
+  EXPECT_EQ(modules[0].kind, ModuleKind::kProgram);
+  EXPECT_EQ(modules[0].build_id, "55555555");
+}
+
 TEST_F(WorkerImagesTest, AnImageThatIsLoadedElsewhereIsAnother) {
   files_.Write("/lib/a", {.build_id = 0x22});
   images_.Describe({FakeMapping("/lib/a")});

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "child.h"
+#include "mapped_files.h"
 #include "record/record.h"
 #include "record_profile.h"
 #include "record_program.h"
@@ -131,7 +132,9 @@ int Record(const RecordOptions& options, const std::string& program, const std::
   if (error != 0) return output.Fail(absl::StrCat(program, ": ", std::strerror(error)), kCannotRun);
   RecordedProfiles profiles(output);
   const auto begin = std::chrono::steady_clock::now();
+  MappedFiles files(child.id());
   child.Await(kTakePeriod, [&] {
+    files.Update();
     profiles.Take(folder.path());
     output.Print(SecondsSince(begin), profiles.samples());
   });

@@ -18,19 +18,11 @@
 #include <system_error>
 #include <utility>
 
+#include "core/deleted_mark.h"
 #include "strobe/platform/linux/descriptor.h"
 
 namespace strobe::internal {
 namespace {
-
-// What the kernel adds to the path of a file that has been removed.
-constexpr std::string_view kDeleted = " (deleted)";
-
-std::string WithoutDeleted(std::string path) {
-  if (path.size() > kDeleted.size() && std::string_view(path).ends_with(kDeleted))
-    path.resize(path.size() - kDeleted.size());
-  return path;
-}
 
 // Resolves a name in the current directory; returns the name if there is no such file.
 std::string AbsoluteIfThere(const std::string& name) {
@@ -44,7 +36,7 @@ std::string AbsoluteIfThere(const std::string& name) {
 std::string ProgramPath() {
   char path[PATH_MAX];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
-  if (length > 0) return WithoutDeleted(std::string(path, static_cast<std::size_t>(length)));
+  if (length > 0) return WithoutDeletedMark(std::string(path, static_cast<std::size_t>(length)));
   const auto* const started_as =
       reinterpret_cast<const char*>(getauxval(AT_EXECFN));  // NOLINT(performance-no-int-to-ptr)
   return AbsoluteIfThere(started_as != nullptr ? started_as : program_invocation_name);
@@ -69,7 +61,7 @@ void ImagePaths::Read() {
     std::string path = path_at > 0 ? line + path_at : "";
     if (path.ends_with('\n')) path.pop_back();
     if (!path.starts_with('/')) continue;
-    path = WithoutDeleted(std::move(path));
+    path = WithoutDeletedMark(std::move(path));
     // An image has several parts, one behind the other.
     if (!files_.empty() && files_.back().limit == start && files_.back().path == path) {
       files_.back().limit = limit;

@@ -7,13 +7,15 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <ranges>
 #include <unordered_map>
 #include <utility>
 
-#include "../../../platform/linux/files/image_files.h"
+#include "../../../core/deleted_mark.h"
 #include "../../../platform/linux/process_memory.h"
 #include "../../../symbolize/elf/elf_format.h"
 #include "../../../symbolize/images/byte_source.h"
+#include "../../../symbolize/images/kept_files.h"
 #include "absl/strings/str_cat.h"
 
 namespace strobe::internal {
@@ -28,7 +30,8 @@ std::string ProgramPathOf(std::uint64_t process_id) {
   std::array<char, PATH_MAX> path{};
   const ssize_t bytes =
       readlink(absl::StrCat("/proc/", process_id, "/exe").c_str(), path.data(), path.size());
-  return bytes > 0 ? std::string(path.data(), static_cast<std::size_t>(bytes)) : std::string();
+  return bytes > 0 ? WithoutDeletedMark(std::string(path.data(), static_cast<std::size_t>(bytes)))
+                   : std::string();
 }
 
 // nullptr if it is no image.
@@ -43,16 +46,24 @@ std::shared_ptr<const OpenImage> Parsed(std::shared_ptr<OpenImage> image) {
 class OpenFiles {
  public:
   // `most_open` is for all files together.
-  std::shared_ptr<const OpenImage> Share(std::unique_ptr<FileSource> source,
+  std::shared_ptr<const OpenImage> Share(const std::shared_ptr<FileSource>& source,
                                          std::size_t most_open) {
     const std::lock_guard lock(mutex_);
     std::weak_ptr<const OpenImage>& known = by_identity_[source->identity()];
     if (std::shared_ptr<const OpenImage> open = known.lock()) return open;
     const std::shared_ptr<OpenImage> image = std::make_shared<OpenImage>();
-    FileSource& file = *source;
-    image->source = std::move(source);
+    image->source = source;
     std::shared_ptr<const OpenImage> open = Parsed(image);
-    if (CountOpen() >= most_open) file.LetGo();
+    if (open != nullptr) {
+      Module module{.path = {}, .build_id = open->file->build_id()};
+      if (module.build_id.empty()) module.file_version = VersionOfFile(*source);
+      image->file_version = module.file_version;
+      if (CountOpen() < most_open) {
+        KeepFile(module, source);
+      } else {
+        source->LetGo();
+      }
+    }
     known = open;
     if (by_identity_.size() > kMaxClosed)
       std::erase_if(by_identity_, [](const auto& item) { return item.second.expired(); });
@@ -94,11 +105,18 @@ std::size_t WorkerImages::MostOpen() const {
 }
 
 // The process may have another root directory.
-std::shared_ptr<const OpenImage> WorkerImages::OpenFile(const std::string& path) const {
-  std::unique_ptr<FileSource> source =
-      files_.Open(absl::StrCat("/proc/", process_id_, "/root", path));
-  if (source == nullptr) source = files_.Open(path);
-  return source == nullptr ? nullptr : AllOpenFiles().Share(std::move(source), MostOpen());
+std::shared_ptr<const OpenImage> WorkerImages::OpenFile(const Mapping& mapping) const {
+  const std::string process = absl::StrCat(process_id_);
+  std::shared_ptr<FileSource> source =
+      files_.Open(absl::StrCat("/proc/", process, "/root", mapping.path));
+  if (source == nullptr) source = files_.Open(mapping.path);
+  if (source == nullptr) {
+    for (const std::string& link : LinksTo(mapping, process)) {
+      source = files_.Open(link);
+      if (source != nullptr) break;
+    }
+  }
+  return source == nullptr ? nullptr : AllOpenFiles().Share(source, MostOpen());
 }
 
 std::shared_ptr<const OpenImage> WorkerImages::OpenVdso(const Mapping& mapping) const {
@@ -113,11 +131,12 @@ std::shared_ptr<const OpenImage> WorkerImages::OpenVdso(const Mapping& mapping) 
 
 std::unique_ptr<WorkerImages::Image> WorkerImages::Open(const Mapping& mapping) const {
   auto image = std::make_unique<Image>();
-  image->path = mapping.path;
+  image->path = WithoutDeletedMark(mapping.path);
+  image->inode = mapping.inode;
   if (mapping.path == "[vdso]") {
     image->open = OpenVdso(mapping);
   } else if (mapping.path.starts_with('/')) {
-    image->open = OpenFile(mapping.path);
+    image->open = OpenFile(mapping);
   }
   if (image->open == nullptr) return nullptr;
   const std::optional<std::uint64_t> address = image->file().AddressAt(mapping.file_offset);
@@ -126,10 +145,12 @@ std::unique_ptr<WorkerImages::Image> WorkerImages::Open(const Mapping& mapping) 
   return image;
 }
 
-// An image that was unloaded and loaded again elsewhere is another one.
+// An image that was unloaded and loaded again elsewhere is another one. So is one whose file has
+// been replaced.
 WorkerImages::Image* WorkerImages::Find(const Mapping& mapping) {
+  const std::string path = WithoutDeletedMark(mapping.path);
   for (const auto& image : images_) {
-    if (image->path != mapping.path) continue;
+    if (image->path != path || image->inode != mapping.inode) continue;
     const std::optional<std::uint64_t> address = image->file().AddressAt(mapping.file_offset);
     if (address && image->load_bias == mapping.start - *address) return image.get();
   }
@@ -150,17 +171,17 @@ std::vector<Module> WorkerImages::Describe(const std::vector<Mapping>& mappings)
                   .limit = mapping.limit,
                   .file_offset = mapping.file_offset,
                   .load_bias = image->load_bias,
-                  .path = mapping.path,
+                  .path = image->path,
                   .build_id = image->file().build_id()};
     if (mapping.path == "[vdso]") module.kind = ModuleKind::kVdso;
-    if (mapping.path == program) module.kind = ModuleKind::kProgram;
+    if (module.path == program) module.kind = ModuleKind::kProgram;
     const ElfFile::FrameInformation information = image->file().FindFrameInformation();
     if (information.index != 0) module.unwind_address = image->load_bias + information.index;
     if (information.eh_frame != 0) {
       module.eh_frame_address = image->load_bias + information.eh_frame;
       module.eh_frame_bytes = information.eh_frame_bytes;
     }
-    if (module.build_id.empty()) module.file_version = FileVersionOf(module.path);
+    module.file_version = image->open->file_version;
     modules.push_back(std::move(module));
   }
   std::stable_partition(modules.begin(), modules.end(),
@@ -169,7 +190,7 @@ std::vector<Module> WorkerImages::Describe(const std::vector<Mapping>& mappings)
 }
 
 std::size_t WorkerImages::Read(Address address, std::span<std::uint8_t> bytes) const {
-  for (const auto& image : images_) {
+  for (const auto& image : images_ | std::views::reverse) {  // the last may have replaced others
     const std::size_t count = ElfFile::ReadMapped(*image->open->source, image->file().segments(),
                                                   address - image->load_bias, bytes);
     if (count != 0) return count;

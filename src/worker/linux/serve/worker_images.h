@@ -24,10 +24,12 @@ struct OpenImage {
   std::shared_ptr<const ByteSource> source;
   std::vector<std::byte> memory;  // of the vdso, which has no file
   std::optional<ElfFile> file;
+  std::uint64_t file_version = 0;  // see Module
 };
 
 // Keeps the files open, as far as the limit of files goes: they are what is left of the process's
-// memory after its end. Opens the others when it reads them. Not thread-safe.
+// memory after its end, and of a file that is removed or replaced. Opens the others when it reads
+// them. Not thread-safe.
 class WorkerImages {
  public:
   // Modules beyond these have neither names nor unwind information.
@@ -44,6 +46,7 @@ class WorkerImages {
  private:
   struct Image {
     std::string path;
+    std::uint64_t inode = 0;
     std::shared_ptr<const OpenImage> open;
     Address load_bias = 0;
 
@@ -52,7 +55,7 @@ class WorkerImages {
 
   Image* Find(const Mapping& mapping);
   std::unique_ptr<Image> Open(const Mapping& mapping) const;
-  [[nodiscard]] std::shared_ptr<const OpenImage> OpenFile(const std::string& path) const;
+  [[nodiscard]] std::shared_ptr<const OpenImage> OpenFile(const Mapping& mapping) const;
   [[nodiscard]] std::size_t MostOpen() const;
   [[nodiscard]] std::shared_ptr<const OpenImage> OpenVdso(const Mapping& mapping) const;
 
