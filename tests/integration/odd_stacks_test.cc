@@ -58,10 +58,11 @@ __attribute__((noinline)) void Interrupted(int depth) {
 }
 
 #if defined(__x86_64__)
-// Without a word on their frames. strobe_test_bare_loop counts down, with zero in the frame
-// pointer. A coroutine's words are its rbp, rbx and r12 to r15, and what it goes on at.
+// Without a word on their frames. strobe_test_plain_loop counts down, with zero in the frame
+// pointer; so does strobe_test_bare_loop, where the stack pointer is anywhere. A coroutine's words are its rbp, rbx and r12 to r15, and what it goes on at.
 extern "C" {
-void strobe_test_bare(std::uint64_t steps);  // then strobe_test_bare_loop, strobe_test_bare_end
+void strobe_test_plain(std::uint64_t steps);  // then strobe_test_plain_loop
+void strobe_test_bare(std::uint64_t steps);   // then strobe_test_bare_loop, strobe_test_bare_end
 void* strobe_test_make_coroutine(void* stack_end, void (*function)());
 void strobe_test_switch(void** from, void* to);
 }
@@ -69,10 +70,25 @@ static void* caller_of_assembler;
 asm(R"(
   .pushsection .text
   .p2align 4
+  .type strobe_test_plain, @function
+strobe_test_plain:
+  push %rbp
+  xor %ebp, %ebp
+  .size strobe_test_plain, . - strobe_test_plain
+  .type strobe_test_plain_loop, @function
+strobe_test_plain_loop:
+  dec %rdi
+  jnz strobe_test_plain_loop
+  pop %rbp
+  ret
+  .size strobe_test_plain_loop, . - strobe_test_plain_loop
+  .p2align 4
   .type strobe_test_bare, @function
 strobe_test_bare:
   push %rbp
   xor %ebp, %ebp
+  mov %rsp, %rax
+  and $-64, %rsp
   .size strobe_test_bare, . - strobe_test_bare
   .type strobe_test_bare_loop, @function
 strobe_test_bare_loop:
@@ -81,6 +97,7 @@ strobe_test_bare_loop:
   .size strobe_test_bare_loop, . - strobe_test_bare_loop
   .type strobe_test_bare_end, @function
 strobe_test_bare_end:
+  mov %rax, %rsp
   pop %rbp
   ret
   .size strobe_test_bare_end, . - strobe_test_bare_end
@@ -327,6 +344,13 @@ TEST_F(OddStacks, ACoroutineOfAssemblerIsWhole) {
     EXPECT_EQ(stack.frames.back(), "[coroutine]") << Print(stack);
     EXPECT_EQ(Count(stack, "Dive"), 6) << Print(stack);
   }
+}
+
+TEST_F(OddStacks, CodeThatSaysNothingOfItsFramesIsDecoded) {
+  const Stacks stacks = Sample(
+      [] { strobe_test_plain(30'000'000); },
+      [](const NamedStack& stack) { return stack.frames.front() == "strobe_test_plain_loop"; });
+  for (const NamedStack& stack : stacks) EXPECT_TRUE(IsWhole(stack)) << Print(stack);
 }
 
 // A signal that comes before the loop, or after it, finds the caller's frame pointer.
