@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
-#include <ranges>
 #include <unordered_map>
 #include <utility>
 
@@ -190,9 +189,11 @@ std::vector<Module> WorkerImages::Describe(const std::vector<Mapping>& mappings)
 }
 
 std::size_t WorkerImages::Read(Address address, std::span<std::uint8_t> bytes) const {
-  for (const auto& image : images_ | std::views::reverse) {  // the last may have replaced others
-    const std::size_t count = ElfFile::ReadMapped(*image->open->source, image->file().segments(),
-                                                  address - image->load_bias, bytes);
+  // The last may have replaced others.
+  for (auto at = images_.rbegin(); at != images_.rend(); ++at) {
+    const Image& image = **at;
+    const std::size_t count = ElfFile::ReadMapped(*image.open->source, image.file().segments(),
+                                                  address - image.load_bias, bytes);
     if (count != 0) return count;
   }
   return 0;
