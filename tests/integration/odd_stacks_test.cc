@@ -59,7 +59,8 @@ __attribute__((noinline)) void Interrupted(int depth) {
 
 #if defined(__x86_64__)
 // Without a word on their frames. strobe_test_plain_loop counts down, with zero in the frame
-// pointer; so does strobe_test_bare_loop, where the stack pointer is anywhere. A coroutine's words are its rbp, rbx and r12 to r15, and what it goes on at.
+// pointer; so does strobe_test_bare_loop, where the stack pointer is anywhere. A coroutine's words
+// are its rbp, rbx and r12 to r15, and what it goes on at.
 extern "C" {
 void strobe_test_plain(std::uint64_t steps);  // then strobe_test_plain_loop
 void strobe_test_bare(std::uint64_t steps);   // then strobe_test_bare_loop, strobe_test_bare_end
