@@ -48,12 +48,9 @@ struct Parts {
 Parts Split(std::span<const std::uint8_t> code) {
   Parts parts{.code = code};
   std::size_t& at = parts.at;
-  for (; at < code.size(); ++at) {
-    const std::uint8_t byte = code[at];
-    parts.has_16_bits |= byte == 0x66;
-    parts.repeats |= byte == 0xF3;
-    const bool is_segment = (byte & 0xE7) == 0x26 || (byte & 0xFE) == 0x64;
-    if (!is_segment && (byte & 0xFE) != 0x66 && byte != 0xF0 && (byte & 0xFE) != 0xF2) break;
+  for (; at < code.size() && IsInstructionPrefix(code[at]); ++at) {
+    parts.has_16_bits |= code[at] == 0x66;
+    parts.repeats |= code[at] == 0xF3;
   }
   if ((parts.Byte(at) & 0xF0) == 0x40) parts.rex = parts.Byte(at++);
   const std::uint8_t first = parts.Byte(at);
@@ -276,7 +273,10 @@ bool FindTransfer(const Parts& parts, FrameInstruction& found) {
     case 0xE1:
     case 0xE2:
     case 0xE3: return is(Kind::kBranch, parts.Last(1));
-    case 0xE8: found.has_target = true; return is(Kind::kCall, parts.Last(4));
+    case 0xE8:
+      // A call of the next instruction is made for the address that it leaves.
+      found.has_target = parts.Last(4) != 0;
+      return found.has_target ? is(Kind::kCall, parts.Last(4)) : is(Kind::kPush);
     case 0xE9: return is(Kind::kJump, parts.Last(4));
     case 0xEB: return is(Kind::kJump, parts.Last(1));
     case 0xC8:

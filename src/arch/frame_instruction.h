@@ -12,7 +12,7 @@ namespace strobe::internal {
 struct FrameInstruction {
   enum class Kind : std::uint8_t {
     kOther,         // `written` are registers that it may write
-    kPush,          // of `register_number`, or of something else
+    kPush,          // of `register_number`, or of anything else, also by a call of what follows
     kPop,           // the same
     kMoveSp,        // adds `offset` to rsp
     kSpToRegister,  // register = rsp + offset

@@ -65,10 +65,6 @@ void FrameMachine::Execute(const FrameInstruction& instruction) {
     case Kind::kLoad: Restore(instruction.register_number, Depth(instruction.offset)); break;
     case Kind::kAddress:
     case Kind::kOther: Write(instruction.written); break;
-    case Kind::kCall:
-      // To the next instruction, for its address.
-      if (instruction.has_target && instruction.offset == 0) MoveSp(-8);
-      break;
     default: break;
   }
 }

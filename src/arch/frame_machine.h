@@ -50,7 +50,7 @@ class FrameMachine {
 
   // What is known behind the instructions.
   [[nodiscard]] const DecodedFrame& frame() const { return frame_; }
-  // A call does nothing, but one to the next instruction, which leaves its address.
+  // A call does nothing.
   void Execute(const FrameInstruction& instruction);
 
  private:

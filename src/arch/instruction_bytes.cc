@@ -95,11 +95,6 @@ constexpr Map TwoByteMap() {
 constexpr Map kOneByteMap = OneByteMap();
 constexpr Map kTwoByteMap = TwoByteMap();
 
-constexpr bool IsPrefix(std::uint8_t byte) {
-  const bool is_segment = (byte & 0xE7) == 0x26 || (byte & 0xFE) == 0x64;
-  return is_segment || (byte & 0xFE) == 0x66 || byte == 0xF0 || (byte & 0xFE) == 0xF2;
-}
-
 class Length {
  public:
   // kReadBytes of code.
@@ -124,7 +119,7 @@ class Length {
 
  private:
   void SkipPrefixes() {
-    for (; IsPrefix(code_[at_]) && at_ < kMaxBytes; ++at_) {
+    for (; IsInstructionPrefix(code_[at_]) && at_ < kMaxBytes; ++at_) {
       is_short_ |= code_[at_] == 0x66;
       has_short_address_ |= code_[at_] == 0x67;
     }

@@ -9,6 +9,7 @@
 #include "arch/frame_instruction.h"
 #include "arch/frame_machine.h"
 #include "arch/known_instructions.h"
+#include "strobe/unwind/known_code.h"
 
 namespace strobe::internal {
 namespace {
@@ -36,14 +37,14 @@ class Functions {
     GuessOthers();
   }
 
-  // The rows of [begin, end), counted from `begin`; `lost` is the rule of what is not known.
+  // The rows of [begin, end), the first at `offset`; `lost` is the rule of what is not known.
   [[nodiscard]] std::vector<UnwindRow> Rows(std::uint32_t begin, std::uint32_t end,
-                                            UnwindRule lost) const {
+                                            std::uint32_t offset, UnwindRule lost) const {
     std::vector<UnwindRow> rows;
     for (std::uint32_t at = begin; at < end; at = After(at)) {
       const Place& place = places_[at];
       UnwindRow row = RowAt(place).value_or(UnwindRow{.rule = lost});
-      row.offset = at - begin;
+      row.offset = offset + (at - begin);
       if (rows.empty() || rows.back().rule != row.rule ||
           rows.back().special_register != row.special_register)
         rows.push_back(row);
@@ -101,7 +102,7 @@ class Functions {
       const bool is_call = instruction.kind == Kind::kCall && instruction.has_target;
       const bool is_jump = instruction.kind == Kind::kJump || instruction.kind == Kind::kBranch;
       const std::optional<std::uint32_t> target = Target(at, instruction);
-      if (target && is_call && instruction.offset != 0) places_[*target].is_begin = true;
+      if (target && is_call) places_[*target].is_begin = true;
       if (target && is_jump && places_[*target].jumps < kManyJumps) ++places_[*target].jumps;
       at += std::max<std::uint32_t>(1, instruction.bytes);
     }
@@ -188,8 +189,8 @@ class Functions {
     return true;
   }
 
-  // Follows the function that begins at `begin`, where `frame` holds. False if it is not left as
-  // functions are; a guess, also if nothing shows that it is left.
+  // Follows the function that begins at `begin`, where `frame` holds. False if nothing shows that
+  // it is left as functions are, so that a guess was wrong.
   bool Follow(std::uint32_t begin, bool is_guessed, const DecodedFrame& frame,
               bool may_jump_away = false) {
     const auto number = static_cast<std::uint32_t>(functions_.size());
@@ -208,10 +209,11 @@ class Functions {
     }
     Function& followed = functions_.back();
     followed.is_outermost = BeginsProgram(text_.subspan(begin));
-    if (!is_guessed || followed.is_outermost) return !followed.is_broken || followed.is_outermost;
+    if (followed.is_outermost) return true;
     return !followed.is_broken && followed.is_confirmed &&
            followed.jumps_to_begin == places_[begin].jumps;
   }
+
   void Reach(std::uint32_t number, std::uint32_t at, const DecodedFrame& frame) {
     Function& function = functions_[number];
     if (at >= text_.size()) return;
@@ -280,7 +282,7 @@ class Functions {
         if (instruction.kind == Kind::kJump) return;
         break;
       case Kind::kCall:
-        if (IsOpenBehindCall(next) && (!instruction.has_target || instruction.offset != 0)) {
+        if (IsOpenBehindCall(next)) {
           beside_.emplace_back(next, before);
           return;
         }
@@ -342,6 +344,16 @@ class Functions {
   std::vector<std::pair<std::uint32_t, DecodedFrame>> beside_;
 };
 
+// The number of the rule of what cannot be followed.
+std::uint32_t LostRule(std::vector<SpecialRule>& specials) {
+  auto lost = std::ranges::find(specials, SpecialRule::Cfa::kLost, &SpecialRule::cfa);
+  if (lost == specials.end()) {
+    lost = specials.emplace(lost);
+    lost->cfa = SpecialRule::Cfa::kLost;
+  }
+  return static_cast<std::uint32_t>(lost - specials.begin());
+}
+
 }  // namespace
 
 void AddDecodedCode(const UndescribedCode& code, CompiledCfi& compiled) {
@@ -353,20 +365,9 @@ void AddDecodedCode(const UndescribedCode& code, CompiledCfi& compiled) {
   Functions functions(code.begin % kAlignment + kAlignment * code.before - code.before, code.text);
   if (!functions.HasCode(begin, end)) return;
   functions.Find(code.begins_function ? std::optional(begin) : std::nullopt);
-  const auto lost = UnwindRule::Special(static_cast<std::uint32_t>(compiled.specials.size()));
-  compiled.specials.emplace_back().cfa = SpecialRule::Cfa::kLost;
-  std::vector<UnwindRow> decoded = functions.Rows(begin, end, lost);
-  for (UnwindRow& row : decoded) row.offset += code.begin;
-  auto row = compiled.rows.begin();
-  while (row != compiled.rows.end() && row->offset < code.begin) ++row;
-  std::vector<UnwindRow> rows(compiled.rows.begin(), row);
-  rows.insert(rows.end(), decoded.begin(), decoded.end());
-  const std::uint32_t decoded_end = code.begin + (end - begin);
-  if (decoded_end < code.end)
-    rows.push_back({.offset = decoded_end, .rule = UnwindRule::Unknown()});
-  while (row != compiled.rows.end() && row->offset < decoded_end) ++row;
-  rows.insert(rows.end(), row, compiled.rows.end());
-  compiled.rows = std::move(rows);
+  const std::vector<UnwindRow> rows =
+      functions.Rows(begin, end, code.begin, UnwindRule::Special(LostRule(compiled.specials)));
+  ReplaceRows(compiled, code.begin, code.begin + (end - begin), rows);
 }
 
 }  // namespace strobe::internal

@@ -1,6 +1,8 @@
 #include "strobe/unwind/known_code.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include "arch/known_instructions.h"
@@ -88,30 +90,33 @@ void AddLinkageStubs(std::uint32_t offset, std::span<const std::uint8_t> text,
                      CompiledCfi& compiled) {
   const std::vector<internal::StubRow> stubs = internal::FindX86StubRows(text);
   if (stubs.empty()) return;
-  std::vector<UnwindRow> rows;
-  rows.reserve(compiled.rows.size() + stubs.size());
-  // The rows of the stretch itself say that it is unknown.
-  auto row = compiled.rows.begin();
-  for (; row != compiled.rows.end() && row->offset <= offset; ++row) rows.push_back(*row);
+  std::vector<UnwindRow> rows = {{.offset = offset, .rule = UnwindRule::Unknown()}};
   for (const internal::StubRow& stub : stubs) {
-    const auto at = offset + static_cast<std::uint32_t>(stub.offset);
-    if (!rows.empty() && rows.back().offset == at) rows.pop_back();
-    if (stub.pushed_words == internal::StubRow::kNoStub) {
-      rows.push_back({.offset = at, .rule = UnwindRule::Unknown()});
-    } else {
-      rows.push_back(
-          {.offset = at,
-           .rule = UnwindRule::Frame(UnwindRule::Kind::kFromSp, 1 + stub.pushed_words, 1, 0),
-           .special_register = {.where = SavedRegister::kUnchanged}});
+    UnwindRow row{.offset = offset + static_cast<std::uint32_t>(stub.offset),
+                  .rule = UnwindRule::Unknown()};
+    if (stub.pushed_words != internal::StubRow::kNoStub) {
+      row.rule = UnwindRule::Frame(UnwindRule::Kind::kFromSp, 1 + stub.pushed_words, 1, 0);
+      row.special_register = {.where = SavedRegister::kUnchanged};
     }
+    if (rows.back().offset == row.offset) rows.pop_back();
+    rows.push_back(row);
   }
-  const auto end = offset + static_cast<std::uint32_t>(text.size());
-  if (row != compiled.rows.end() && row->offset == end && rows.back().offset == end)
-    rows.pop_back();
-  for (; row != compiled.rows.end(); ++row) {
-    if (row->offset >= end) rows.push_back(*row);
-  }
-  compiled.rows = std::move(rows);
+  ReplaceRows(compiled, offset, offset + static_cast<std::uint32_t>(text.size()), rows);
+}
+
+void ReplaceRows(CompiledCfi& compiled, std::uint32_t begin, std::uint32_t end,
+                 std::span<const UnwindRow> rows) {
+  const auto first = std::ranges::lower_bound(compiled.rows, begin, {}, &UnwindRow::offset);
+  const auto last =
+      std::ranges::lower_bound(first, compiled.rows.end(), end, {}, &UnwindRow::offset);
+  // What holds from `end` on.
+  UnwindRow after = last == compiled.rows.begin() ? UnwindRow() : *std::prev(last);
+  after.offset = end;
+  const bool has_after = last != compiled.rows.end() && last->offset == end;
+  if (!rows.empty() && rows.back().offset == end) rows = rows.first(rows.size() - 1);
+  auto at = compiled.rows.erase(first, last);
+  if (!has_after) at = compiled.rows.insert(at, after);
+  compiled.rows.insert(at, rows.begin(), rows.end());
 }
 
 std::vector<UnknownStretch> UnknownStretches(const CompiledCfi& compiled, std::uint32_t text_bytes,

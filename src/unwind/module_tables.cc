@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <span>
 #include <utility>
@@ -111,9 +110,9 @@ void ModuleTables::AddUndescribed(Address first, Address limit, CompiledCfi& com
     text.resize(memory.has_failed() ? 0 : static_cast<std::size_t>(end - begin));
     text.resize(memory(begin, text));
   };
-  const std::vector<UnknownStretch> stretches = UnknownStretches(compiled, bytes, 1);
+  std::vector<UnknownStretch> stretches = UnknownStretches(compiled, bytes, 1);
+  std::erase_if(stretches, &IsFilling);
   for (const UnknownStretch& stretch : stretches) {
-    if (IsFilling(stretch)) continue;
     read(first + stretch.begin, first + stretch.end);
     AddLinkageStubs(stretch.begin, text, compiled);
   }
@@ -133,7 +132,6 @@ void ModuleTables::AddUndescribed(Address first, Address limit, CompiledCfi& com
                    compiled);
   }
   for (const UnknownStretch& stretch : stretches) {
-    if (IsFilling(stretch)) continue;
     read(first + stretch.begin, first + stretch.end);
     AddKnownStackEnds(stretch.begin, text, compiled);
   }

@@ -47,6 +47,10 @@ struct UnknownStretch {
 std::vector<UnknownStretch> UnknownStretches(const CompiledCfi& compiled, std::uint32_t text_bytes,
                                              std::uint32_t least_bytes);
 
+// Replaces the rows in [begin, end) by `rows`, which begin there. What holds from `end` on stays.
+void ReplaceRows(CompiledCfi& compiled, std::uint32_t begin, std::uint32_t end,
+                 std::span<const UnwindRow> rows);
+
 // Ends stacks at a function that was never called: its return address was stored by hand, and is
 // the code at `offset`.
 void AddStackEnd(std::uint32_t offset, CompiledCfi& compiled);
