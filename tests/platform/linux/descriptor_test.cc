@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "gtest/gtest.h"
@@ -119,6 +121,20 @@ TEST(DescriptorTest, TwoEventsAreTwoFiles) {
   const int first = OpenEvent();
   if (first < 0) GTEST_SKIP() << "perf_event_open is refused here";
   IsLeftAlone(first, OpenEvent());
+}
+
+TEST(DescriptorTest, IsElsewhereForAThreadWithFilesOfItsOwn) {
+  const Descriptor descriptor(OpenNull());
+  EXPECT_FALSE(descriptor.IsElsewhere());
+  std::thread([&] {
+    if (unshare(CLONE_FILES) != 0) return;
+    EXPECT_FALSE(descriptor.IsElsewhere()) << "it has a copy";
+    close(descriptor.get());
+    EXPECT_TRUE(descriptor.IsElsewhere());
+  }).join();
+  close(descriptor.get());
+  EXPECT_FALSE(descriptor.IsElsewhere()) << "the program has closed it";
+  EXPECT_FALSE(Descriptor().IsElsewhere());
 }
 
 TEST(DescriptorTest, AForksChildClosesItsOwnNumberAlone) {

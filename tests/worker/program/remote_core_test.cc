@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "../can_begin_workers.h"
 #include "platform/test_system.h"
+#include "strobe/platform/linux/own_files.h"
 #include "support/until_seen.h"
 
 namespace strobe::internal {
@@ -30,6 +32,12 @@ std::size_t FilesIn(const std::filesystem::path& directory) {
   for (const auto& entry : std::filesystem::directory_iterator(directory))
     files += entry.path().string().ends_with(".pb.gz") ? 1 : 0;
   return files;
+}
+
+ProfilerOptions SampledHere(const testing::TemporaryDirectory& directory) {
+  return {.sampling = {.max_overhead = 1},
+          .exporter = {.directory = directory.path().string()},
+          .worker = {.command = "/nonexistent", .fallback = WorkerFallback::kInProcess}};
 }
 
 bool HasWalks(const Stats& stats) {
@@ -78,6 +86,40 @@ TEST(RemoteCore, AThreadOfTheProgramTakesTheWorkersPlace) {
       EXPECT_EQ(FilesIn(directory.path()), files + 2);
     }
   }
+}
+
+// A number is another file there, or none: that says nothing of the worker.
+TEST(RemoteCore, AThreadWithFilesOfItsOwnDisturbsNoSession) {
+  if (!testing::kCanBeginWorkers) GTEST_SKIP() << "ThreadSanitizer follows no nested clone";
+  const testing::TemporaryDirectory directory;
+  RemoteCore core(SampledHere(directory), &ServeByDefault);
+  ASSERT_TRUE(core.Start().ok()) << core.Diagnose();
+  std::thread([&] {
+    if (!TakeOwnFiles()) return;
+    const Registration registration = core.RegisterThread("own files");
+    EXPECT_TRUE(registration.status().ok()) << registration.status();
+    BurnUntil([&] { return HasWalks(core.GetStats()); });
+    EXPECT_EQ(core.Flush().code(), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(core.Stop().code(), absl::StatusCode::kFailedPrecondition);
+  }).join();
+  EXPECT_NE(core.Diagnose().find(" serves"), std::string::npos) << core.Diagnose();
+  EXPECT_TRUE(core.Stop().ok());
+  EXPECT_EQ(core.GetStats().exports_dropped, 0U);
+  EXPECT_EQ(FilesIn(directory.path()), 1U);
+}
+
+// The other threads cannot reach such a session, and end it.
+TEST(RemoteCore, WhatAThreadWithFilesOfItsOwnHasBegunIsEndedByOthers) {
+  if (!testing::kCanBeginWorkers) GTEST_SKIP() << "ThreadSanitizer follows no nested clone";
+  const testing::TemporaryDirectory directory;
+  RemoteCore core(SampledHere(directory), &ServeByDefault);
+  std::thread([&] {
+    if (!TakeOwnFiles()) return;
+    EXPECT_TRUE(core.Start().ok());
+  }).join();
+  static_cast<void>(core.Stop());
+  ASSERT_TRUE(core.Start().ok()) << core.Diagnose();
+  EXPECT_TRUE(core.Stop().ok());
 }
 
 // A slim program has no parts to go on with.

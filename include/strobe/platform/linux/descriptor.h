@@ -41,6 +41,9 @@ struct KnownFile {
   [[nodiscard]] int Number() const noexcept {
     return number >= 0 && FileIdentity::Of(number) == identity ? number : -1;
   }
+  // True if the calling thread has files of its own (unshare(CLONE_FILES)) and not this one, which
+  // the process's first thread still has. False if the system does not tell.
+  [[nodiscard]] bool IsElsewhere() const noexcept;
   // Closes the file, unless the program has. 0 or errno, which is EBADF if the program has. Some
   // file systems say only here that the disk is full.
   int Close() noexcept;
@@ -63,6 +66,7 @@ class Descriptor {
   // See KnownFile.
   [[nodiscard]] int get() const noexcept { return file_.Number(); }
   [[nodiscard]] bool is_open() const noexcept { return get() >= 0; }
+  [[nodiscard]] bool IsElsewhere() const noexcept { return file_.IsElsewhere(); }
   int Close() noexcept { return file_.Close(); }
 
  private:

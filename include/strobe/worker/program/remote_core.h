@@ -73,6 +73,8 @@ class RemoteCore final : public AbstractCore, private StoppedAtExit {
   absl::Status TryToAwaitToggle();
   void Toggle();
   absl::StatusOr<RemoteChannels::Entry> TryRegister(std::string_view name);
+  // The last stop, on whichever thread.
+  void StopForGood();
   // Each requires control_mutex_.
   absl::Status StartLocked();
   absl::Status StopLocked();

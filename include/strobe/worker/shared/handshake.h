@@ -3,8 +3,10 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -104,6 +106,14 @@ class WorkerSocket {
   [[nodiscard]] bool is_open() const { return descriptor_.is_open(); }
   // -1 if the program has closed it: then the other side counts as gone.
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
+  // True if the calling thread has files of its own, and so cannot reach the other side.
+  [[nodiscard]] bool IsElsewhere() const { return descriptor_.IsElsewhere(); }
+
+  // Makes two ends in one process see that the other hangs up also where the closing of a
+  // descriptor does not show it: on a thread that has files of its own.
+  static void Tie(WorkerSocket& one, WorkerSocket& other);
+  // Closes this end. A tied one sees it when its next wait has timed out, at the latest.
+  void HangUp();
 
   // Never waits: Unavailable if the other side has gone, or has left so many messages unread that
   // there is no room. Never raises SIGPIPE.
@@ -112,7 +122,7 @@ class WorkerSocket {
   // it is negative. Unavailable if the other side has gone, DeadlineExceeded, Unimplemented if what
   // came begins otherwise or is of another version, InvalidArgument if its length is wrong.
   [[nodiscard]] absl::StatusOr<Message> Receive(std::int64_t timeout_ns) const;
-  // True if the other side has gone. Does not wait.
+  // True if the other side has gone; false if the calling thread cannot see it. Does not wait.
   [[nodiscard]] bool HasEnded() const;
   // PermissionDenied if the other side belongs to another user.
   [[nodiscard]] absl::Status CheckPeer() const;
@@ -120,7 +130,10 @@ class WorkerSocket {
   [[nodiscard]] std::int64_t PeerProcess() const;
 
  private:
+  [[nodiscard]] absl::Status AwaitMessage(std::int64_t timeout_ns) const;
+
   Descriptor descriptor_;
+  std::shared_ptr<std::atomic<bool>> has_hung_up_;  // nullptr if it is not tied
 };
 
 // The answer that `message` is: its code and text. Internal if it is none of that kind.

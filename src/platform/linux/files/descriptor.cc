@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 namespace strobe::internal {
 
@@ -40,6 +42,20 @@ KnownFile KnownFile::Of(int open_number) noexcept {
   }
   errno = saved_errno;
   return file;
+}
+
+bool KnownFile::IsElsewhere() const noexcept {
+  if (number < 0 || Number() >= 0) return false;
+  const int saved_errno = errno;
+  // What the first thread has, whichever thread asks. Events of perf are told apart by their files
+  // alone, so this does not know them.
+  std::array<char, 32> path{};
+  std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", number);
+  struct stat info {};
+  const bool is_there = stat(path.data(), &info) == 0 &&
+                        FileIdentity{.device = info.st_dev, .inode = info.st_ino} == identity;
+  errno = saved_errno;
+  return is_there;
 }
 
 int KnownFile::Close() noexcept {

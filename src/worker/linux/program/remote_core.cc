@@ -35,7 +35,7 @@ RemoteCore::RemoteCore(const ProfilerOptions& options, Serve serve_here)
 
 RemoteCore::~RemoteCore() {
   toggle_.reset();
-  static_cast<void>(Stop());
+  StopForGood();
   signal_exit_.reset();
 }
 
@@ -148,7 +148,17 @@ absl::Status RemoteCore::Flush() {
 
 absl::Status RemoteCore::Stop() {
   const std::lock_guard lock(control_mutex_);
+  // The session goes on: nothing of it could be had here.
+  if (worker_ && worker_->socket().IsElsewhere())
+    return absl::FailedPreconditionError(
+        "the calling thread has files of its own (unshare): stop the profiler on a thread that "
+        "shares the program's");
   return StopLocked();
+}
+
+void RemoteCore::StopForGood() {
+  const std::lock_guard lock(control_mutex_);
+  static_cast<void>(StopLocked());
 }
 
 absl::Status RemoteCore::StopLocked() {
@@ -193,7 +203,7 @@ void RemoteCore::StopForSignal() {
 
 void RemoteCore::Retire() {
   toggle_.reset();
-  static_cast<void>(Stop());
+  StopForGood();
   signal_exit_.reset();
   if (is_exit_using_.load(std::memory_order_acquire)) return;
   if (channels_->Orphan() == 0) delete this;

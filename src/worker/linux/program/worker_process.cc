@@ -178,6 +178,7 @@ absl::StatusOr<WorkerProcess> WorkerProcess::BeginHere(Serve serve, const Shared
   WorkerProcess worker;
   worker.socket_ = WorkerSocket(ends[0]);
   auto other = std::make_shared<WorkerSocket>(ends[1]);
+  WorkerSocket::Tie(worker.socket_, *other);
   worker.thread_ = LinuxPlatform::RunOnOwnThread(
       "strobe-serve", [serve = std::move(serve), other = std::move(other), area] {
         static_cast<void>(HasMemoryFor([&] { serve(*other, &area); }));
@@ -252,22 +253,23 @@ absl::StatusOr<Message> WorkerProcess::AwaitOffer() const {
 // Only the worker has the other end of the socket. So a handle that was made while that was open is
 // the worker's: its process id may be another process's by now.
 void WorkerProcess::Kill() const {
+  const auto is_held = [this] { return socket_.is_open() && !socket_.HasEnded(); };
 #ifdef SYS_pidfd_open
   const int process = static_cast<int>(syscall(SYS_pidfd_open, process_id_, 0));
   if (process >= 0) {
-    if (!socket_.HasEnded()) syscall(SYS_pidfd_send_signal, process, SIGKILL, nullptr, 0);
+    if (is_held()) syscall(SYS_pidfd_send_signal, process, SIGKILL, nullptr, 0);
     close(process);
     return;
   }
   if (errno == ESRCH) return;
 #endif
   // A system before Linux 5.3, a sandbox, or no descriptor left.
-  if (!socket_.HasEnded()) kill(static_cast<pid_t>(process_id_), SIGKILL);
+  if (is_held()) kill(static_cast<pid_t>(process_id_), SIGKILL);
 }
 
 void WorkerProcess::End(std::int64_t timeout_ns) {
   if (thread_.IsRunning()) {
-    socket_ = WorkerSocket();
+    socket_.HangUp();
     thread_.Join();
     return;
   }

@@ -58,9 +58,29 @@ absl::Status Wrong(absl::StatusCode code, const char* what, const Descriptors& d
   return {code, absl::StrCat("no message of this version: ", what)};
 }
 
+absl::Status Elsewhere() {
+  return absl::UnavailableError(
+      "the calling thread has files of its own (unshare): only a thread that shares the program's "
+      "files reaches the worker");
+}
+
+}  // namespace
+
+void CloseDescriptors(const Message& message) { CloseAll(message.descriptors); }
+
+void WorkerSocket::Tie(WorkerSocket& one, WorkerSocket& other) {
+  one.has_hung_up_ = other.has_hung_up_ = std::make_shared<std::atomic<bool>>(false);
+}
+
+void WorkerSocket::HangUp() {
+  if (has_hung_up_ != nullptr) has_hung_up_->store(true, std::memory_order_relaxed);
+  descriptor_.Close();
+}
+
 // Waits until there is something to read, or the end.
-absl::Status AwaitMessage(int socket, std::int64_t timeout_ns) {
-  if (socket < 0) return Gone();
+absl::Status WorkerSocket::AwaitMessage(std::int64_t timeout_ns) const {
+  const int socket = descriptor();
+  if (socket < 0) return IsElsewhere() ? Elsewhere() : Gone();
   pollfd ready{.fd = socket, .events = POLLIN, .revents = 0};
   const int timeout_ms =
       timeout_ns < 0
@@ -70,13 +90,10 @@ absl::Status AwaitMessage(int socket, std::int64_t timeout_ns) {
   do {
     count = poll(&ready, 1, timeout_ms);
   } while (count < 0 && errno == EINTR);
-  if (count == 0) return absl::DeadlineExceededError("the other side has not answered in time");
-  return absl::OkStatus();
+  if (count != 0) return absl::OkStatus();
+  if (has_hung_up_ != nullptr && has_hung_up_->load(std::memory_order_relaxed)) return Gone();
+  return absl::DeadlineExceededError("the other side has not answered in time");
 }
-
-}  // namespace
-
-void CloseDescriptors(const Message& message) { CloseAll(message.descriptors); }
 
 absl::Status WorkerSocket::Send(const Message& message) const {
   if (message.text.size() > Message::kMaxTextBytes)
@@ -108,11 +125,12 @@ absl::Status WorkerSocket::Send(const Message& message) const {
   } while (sent < 0 && errno == EINTR);
   if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
     return absl::UnavailableError("the other side of the connection reads nothing");
-  return sent < 0 ? Gone() : absl::OkStatus();
+  if (sent >= 0) return absl::OkStatus();
+  return IsElsewhere() ? Elsewhere() : Gone();
 }
 
 absl::StatusOr<Message> WorkerSocket::Receive(std::int64_t timeout_ns) const {
-  if (absl::Status status = AwaitMessage(descriptor(), timeout_ns); !status.ok()) return status;
+  if (absl::Status status = AwaitMessage(timeout_ns); !status.ok()) return status;
   MessageHead head{};
   std::string text(Message::kMaxTextBytes, '\0');
   std::array<iovec, 2> parts{iovec{&head, sizeof(head)}, iovec{text.data(), text.size()}};
@@ -155,7 +173,7 @@ absl::StatusOr<Message> WorkerSocket::Receive(std::int64_t timeout_ns) const {
 
 bool WorkerSocket::HasEnded() const {
   pollfd state{.fd = descriptor(), .events = 0, .revents = 0};
-  if (state.fd < 0) return true;
+  if (state.fd < 0) return !IsElsewhere();
   return poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
