@@ -9,6 +9,7 @@
 #include "../symbolize/images/byte_source.h"
 #include "../symbolize/images/kept_files.h"
 #include "absl/strings/str_cat.h"
+#include "mapped_file.h"
 #include "strobe/base/page.h"
 #include "strobe/symbolize/debug_frame.h"
 
@@ -24,12 +25,6 @@ bool IsCode(const ElfFile::Segment& segment, std::uint64_t file_bytes) {
   return segment.type == kSegmentLoad && (segment.flags & kSegmentExecutable) != 0 &&
          segment.file_size > 0 && segment.file_size <= file_bytes &&
          segment.address <= ~Address{0} / 2;
-}
-
-// Code without a file has a name that begins with '/', too. A file in memory has no path, but links
-// lead to it.
-bool IsFile(const std::string& path) {
-  return path.starts_with('/') && !path.starts_with("//") && !path.starts_with("/dev/zero");
 }
 
 constexpr std::string_view kBuildId = "build id ";

@@ -7,6 +7,7 @@
 #include "../core/deleted_mark.h"
 #include "absl/strings/str_cat.h"
 #include "image.h"
+#include "mapped_file.h"
 #include "strobe/base/cache_line.h"
 #include "strobe/process/stack_copy.h"
 #include "strobe/unwind/cfi_step.h"
@@ -94,13 +95,14 @@ const ProcessModule* ProcessCode::Find(Address address) const {
 }
 
 ProcessTable::ProcessTable(const SymbolFiles& files, ProcessTableOptions options)
-    : options_(std::move(options)),
+    : files_(files),
+      options_(std::move(options)),
       images_(std::make_unique<internal::ImageTable>(files, options_.search, options_.max_images)) {
 }
 ProcessTable::~ProcessTable() = default;
 
 absl::Status ProcessTable::Attach(std::uint64_t process) {
-  const absl::StatusOr<std::vector<Mapping>> maps = ReadMaps(absl::StrCat(process));
+  const absl::StatusOr<std::vector<Mapping>> maps = ReadMaps(absl::StrCat(process), &files_);
   if (!maps.ok()) return maps.status();
   std::string name;
   std::ifstream comm(absl::StrCat("/proc/", process, "/comm"));
@@ -117,7 +119,26 @@ absl::Status ProcessTable::Attach(std::uint64_t process) {
 
 void ProcessTable::Map(std::uint64_t process, const Mapping& mapping) {
   const std::lock_guard lock(mutex_);
-  Add(Use(process), mapping, process);
+  Process& mapped = Use(process);
+  Add(mapped, WithFile(mapped, mapping, process), process);
+}
+
+// What an event says of memory without a file that takes the place of an image's code: the code may
+// have moved there. Of a process that lives only.
+Mapping ProcessTable::WithFile(const Process& process, const Mapping& mapping,
+                               std::uint64_t id) const {
+  const bool takes_place = std::ranges::any_of(process.modules, [&](const auto& module) {
+    return module->image != nullptr && mapping.start < module->module.limit &&
+           module->module.start < mapping.limit;
+  });
+  if (internal::IsFile(mapping.path) || !takes_place || !options_.uses_process_roots)
+    return mapping;
+  const absl::StatusOr<std::vector<Mapping>> maps = ReadMaps(absl::StrCat(id), &files_);
+  if (!maps.ok()) return mapping;
+  const auto now = std::ranges::find_if(*maps, [&](const Mapping& range) {
+    return mapping.start >= range.start && mapping.limit <= range.limit;
+  });
+  return now != maps->end() && internal::IsFile(now->path) ? *now : mapping;
 }
 
 void ProcessTable::Fork(std::uint64_t parent, std::uint64_t child) {

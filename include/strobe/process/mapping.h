@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "strobe/base/address.h"
+#include "strobe/symbolize/symbol_files.h"
 
 namespace strobe {
 
@@ -30,8 +31,12 @@ struct Mapping {
 std::vector<Mapping> ParseMaps(std::string_view maps);
 
 // Those of a process of this machine: by its id, or of the calling process by "self". NotFound if
-// there is no such process, or no /proc; PermissionDenied if its mappings may not be read.
-absl::StatusOr<std::vector<Mapping>> ReadMaps(const std::string& process);
+// there is no such process, or no /proc; PermissionDenied if its mappings may not be read. With
+// `files`, code that the process has moved from a file to other memory at the same addresses, as to
+// huge pages, has that file and the offset there, if the memory may be read and has the file's
+// bytes.
+absl::StatusOr<std::vector<Mapping>> ReadMaps(const std::string& process,
+                                              const SymbolFiles* files = nullptr);
 
 // The links of /proc that lead to the file of a mapping while the process has it mapped, whatever
 // has become of the file's path; best first. To follow the link to a library needs root's rights.

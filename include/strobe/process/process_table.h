@@ -158,6 +158,8 @@ class ProcessTable {
   // Each is called with the lock held.
   Process& Use(std::uint64_t id);
   void Add(Process& process, const Mapping& mapping, std::uint64_t id);
+  [[nodiscard]] Mapping WithFile(const Process& process, const Mapping& mapping,
+                                 std::uint64_t id) const;
   const std::shared_ptr<const ProcessCode>& CodeOf(Process& process) const;
   void TrimTables(std::uint64_t now);
   void GiveCaches();
@@ -166,6 +168,7 @@ class ProcessTable {
                                            std::span<const Address> frames);
   static void MarkUses(const ProcessCode& code, std::span<const Address> frames, std::uint64_t now);
 
+  const SymbolFiles& files_;
   const ProcessTableOptions options_;
   mutable std::mutex mutex_;
   const std::unique_ptr<internal::ImageTable> images_;

@@ -1,9 +1,12 @@
 // This process in the table, as if it were another: its mappings from /proc, and copies of its
 // own stacks.
 #include <dlfcn.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -112,6 +115,54 @@ TEST(OwnProcess, WhatItLoadsLaterComesByAnEvent) {
   EXPECT_NE(module->image_number, 0u);
   EXPECT_THAT(module->module.path, ::testing::HasSubstr("libresolv"));
   dlclose(library);
+}
+
+// Moves code to memory without a file, at the same addresses, as programs do for huge pages.
+bool MoveCode(const Mapping& code) {
+  const std::size_t bytes = code.limit - code.start;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  auto* const place = reinterpret_cast<void*>(code.start);
+  void* const copy =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy == MAP_FAILED) return false;
+  std::memcpy(copy, place, bytes);
+  return mprotect(copy, bytes, PROT_READ | PROT_EXEC) == 0 &&
+         mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place;
+}
+
+std::vector<Mapping> CodeOf(const std::string& name) {
+  std::vector<Mapping> code;
+  const auto maps = ReadMaps("self", &NativePlatform::Files());
+  for (const Mapping& mapping : maps.value_or(std::vector<Mapping>())) {
+    if (mapping.path.find(name) != std::string::npos) code.push_back(mapping);
+  }
+  return code;
+}
+
+TEST(OwnProcess, CodeThatHasMovedToOtherMemoryIsStillItsFiles) {
+  const std::string name = "libsqlite3.so.0";
+  void* const library = dlopen(name.c_str(), RTLD_NOW);
+  if (library == nullptr) GTEST_SKIP() << dlerror();
+  const std::vector<Mapping> before = CodeOf(name);
+  ASSERT_EQ(before.size(), 1U);
+  // The first pages alone, and then all.
+  Mapping part = before[0];
+  part.limit = part.start + std::min<Address>(0x4000, (part.limit - part.start) / 2);
+  ASSERT_TRUE(MoveCode(part));
+  const std::vector<Mapping> moved = CodeOf(name);
+  ASSERT_EQ(moved.size(), 2U);
+  EXPECT_EQ(moved[0], part);
+  ASSERT_TRUE(MoveCode(moved[1]));
+  const std::vector<Mapping> all = CodeOf(name);
+  ASSERT_FALSE(all.empty());
+  EXPECT_EQ(all[0].file_offset, before[0].file_offset);
+  EXPECT_EQ(all.back().limit, before[0].limit);
+  // What is not the file's code any more is not taken for it.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  auto* const place = reinterpret_cast<std::uint8_t*>(part.start);
+  ASSERT_EQ(mprotect(place, 0x1000, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
+  std::memset(place, 0xCC, 0x1000);
+  for (const Mapping& mapping : CodeOf(name)) EXPECT_GT(mapping.start, part.start);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "../../../core/deleted_mark.h"
 #include "../../../platform/linux/process_memory.h"
+#include "../../../process/mapped_file.h"
 #include "../../../symbolize/elf/elf_format.h"
 #include "../../../symbolize/images/byte_source.h"
 #include "../../../symbolize/images/kept_files.h"
@@ -103,18 +104,8 @@ std::size_t WorkerImages::MostOpen() const {
   return static_cast<std::size_t>(std::max<rlim_t>(limit.rlim_cur / 2, kOtherFiles) - kOtherFiles);
 }
 
-// The process may have another root directory.
 std::shared_ptr<const OpenImage> WorkerImages::OpenFile(const Mapping& mapping) const {
-  const std::string process = absl::StrCat(process_id_);
-  std::shared_ptr<FileSource> source =
-      files_.Open(absl::StrCat("/proc/", process, "/root", mapping.path));
-  if (source == nullptr) source = files_.Open(mapping.path);
-  if (source == nullptr) {
-    for (const std::string& link : LinksTo(mapping, process)) {
-      source = files_.Open(link);
-      if (source != nullptr) break;
-    }
-  }
+  const std::shared_ptr<FileSource> source = OpenMapped(mapping, absl::StrCat(process_id_), files_);
   return source == nullptr ? nullptr : AllOpenFiles().Share(source, MostOpen());
 }
 

@@ -296,7 +296,7 @@ std::uint64_t WorkerPlatform::ModuleVersion() {
   const std::int64_t now_ns = clock.MonotonicNs();
   if (now_ns < served_program->next_look_ns) return served_program->version;
   absl::StatusOr<std::vector<strobe::Mapping>> mappings =
-      ReadMaps(std::to_string(served_program->program.process_id));
+      ReadMaps(std::to_string(served_program->program.process_id), &LinuxPlatform::Files());
   // An ended process has none: its last samples belong to what it had.
   if (mappings.ok() && !mappings->empty() && *mappings != served_program->mappings) {
     served_program->mappings = *std::move(mappings);

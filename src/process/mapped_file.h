@@ -1,0 +1,34 @@
+// The files of mappings, of code that a process has moved away from its file, too.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "strobe/base/visibility.h"
+#include "strobe/process/mapping.h"
+#include "strobe/symbolize/symbol_files.h"
+
+namespace strobe {
+namespace STROBE_HIDDEN internal {
+
+// True for a path that leads to a file, or led to one: not "[vdso]", and not memory that has a name
+// as a file has, such as huge pages.
+bool IsFile(std::string_view path);
+
+// Opens the file of a mapping of a process that lives: below its root directory, by its path, or by
+// the links of LinksTo. nullptr if none of them leads to a file that can be read.
+std::shared_ptr<FileSource> OpenMapped(const Mapping& mapping, const std::string& process,
+                                       const SymbolFiles& files);
+
+// A program may move its code to memory without a file, at the same addresses: to huge pages, as
+// node, Chromium and MySQL can. Returns `moved`, a mapping of such memory, as that of the file that
+// its bytes are from: the file of one of `beside`, other mappings of the process, nearest first.
+// Nothing if it lies in no segment of code of these files, or if what it has differs there.
+std::optional<Mapping> FileOfMoved(const Mapping& moved, std::span<const Mapping> beside,
+                                   const std::string& process, const SymbolFiles& files);
+
+}  // namespace internal
+}  // namespace strobe
