@@ -378,6 +378,15 @@ def replaced(recorder):
         recorder.until_seen(lambda arguments=arguments: record(arguments), ["WorkOfMain", "main"], "with %r" % arguments)
 
 
+def loader(recorder):
+    """A program that the loader is asked to run has its names."""
+    paths = [path for path in ("/lib64/ld-linux-x86-64.so.2",) if os.path.exists(path)]
+    for path in paths:
+        for arguments in ([], ["--worker"]):
+            recorder.until_seen(lambda arguments=arguments: recorder.record(path, recorder.program, "end", "return", arguments=arguments) and recorder.top()[1],
+                                ["WorkOfMain", "main"], "by the loader, with %r" % arguments)
+
+
 def few_files(recorder):
     """A program that may open few files keeps them, and has a profile; so has its worker, which has the same limit."""
     def limit(files):
@@ -432,20 +441,21 @@ def worker_allocations(recorder):
 
 def own_profiler(recorder):
     """A program with a profiler of its own keeps it, and has a profile of each."""
-    own = os.path.join(recorder.directory, "own")
-    recorder.environment.update({"STROBE_OUTPUT_DIRECTORY": own, "STROBE_FREQ": "1000"})
-    recorded = recorder.record(recorder.strobe_program)
-    equal(recorded.returncode, 0, "the program")
-    equal(recorded.stderr.decode().splitlines(), ["strobe: STROBE_FREQ is not an option; did you mean STROBE_CPU_FREQUENCY_HZ?",
-                                                  "strobe: out.pb.gz"], "what is said, once, whoever reads the variable")
-    threads = recorder.threads()
-    check(threads and not any(line.startswith("strobe-") for line in threads), "threads of its own profiler: %s" % threads)
-    files = os.listdir(own)
-    equal(len(files), 1, "its own profiles")
-    own_total = recorder.top(file=os.path.join(own, files[0]))[0]
-    # The program registers its threads after ours, and ends these registrations before.
-    check(own_total > 0, "the program's own profile is empty")
-    recorder.check_total(recorder.top()[0], own_total, "beside the program's own profile")
+    for arguments in ([], ["--worker"]):
+        own = os.path.join(recorder.directory, "own" + "".join(arguments))
+        recorder.environment.update({"STROBE_OUTPUT_DIRECTORY": own, "STROBE_FREQ": "1000"})
+        recorded = recorder.record(recorder.strobe_program, arguments=arguments)
+        equal(recorded.returncode, 0, "the program")
+        equal(recorded.stderr.decode().splitlines(), ["strobe: STROBE_FREQ is not an option; did you mean STROBE_CPU_FREQUENCY_HZ?",
+                                                      "strobe: out.pb.gz"], "what is said, once, whoever reads the variable")
+        threads = recorder.threads()
+        check(threads and not any(line.startswith("strobe-") for line in threads), "threads of its own profiler: %s" % threads)
+        files = os.listdir(own)
+        equal(len(files), 1, "its own profiles")
+        own_total = recorder.top(file=os.path.join(own, files[0]))[0]
+        # The program registers its threads after ours, and ends these registrations before.
+        check(own_total > 0, "the program's own profile is empty")
+        recorder.check_total(recorder.top()[0], own_total, "beside the program's own profile")
 
 
 def main():

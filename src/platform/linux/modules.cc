@@ -26,6 +26,7 @@
 
 #include "core/elf_notes.h"
 #include "files/image_files.h"
+#include "loader_namespaces.h"
 #include "signals/loader_mutex.h"
 #include "strobe/base/page.h"
 #include "strobe/platform/linux/linux_platform.h"
@@ -159,6 +160,7 @@ Listing ListImages() {
     name_bytes = 2 * listing.name_bytes;
   }
   listing.images.resize(std::min(listing.images.size(), listing.image_count));
+  listing.names.resize(std::min(listing.names.size(), listing.name_bytes));
   return listing;
 }
 
@@ -172,6 +174,29 @@ std::vector<ElfW(Phdr)> HeadersOf(const ListedImage& image) {
   return headers;
 }
 
+// Adds the images of other namespaces than that of this library.
+void AddOtherNamespaces(Listing& listing) {
+  if (listing.images.empty()) return;
+  const ListedImage program = listing.images.front();
+  for (const ElfW(Phdr) & header : HeadersOf(program)) {
+    if (header.p_type != PT_DYNAMIC) continue;
+    for (const internal::LoadedImage& image :
+         internal::ImagesOfNamespaces(program.load_bias + header.p_vaddr)) {
+      const std::string name = image.name.empty() ? internal::ProgramPath() : image.name;
+      // Each namespace has the loader.
+      if (std::ranges::find(listing.images, image.load_bias, &ListedImage::load_bias) !=
+          listing.images.end())
+        continue;
+      listing.images.push_back({.load_bias = image.load_bias,
+                                .headers = image.headers,
+                                .header_count = image.header_count,
+                                .name = listing.names.size(),
+                                .name_bytes = name.size()});
+      listing.names.insert(listing.names.end(), name.begin(), name.end());
+    }
+  }
+}
+
 // The program comes first. The vdso's headers lie in the page that the kernel announced, or it is
 // the image without a name.
 ModuleKind KindOf(const Listing& listing, const ListedImage& image) {
@@ -182,9 +207,17 @@ ModuleKind KindOf(const Listing& listing, const ListedImage& image) {
   return is_vdso ? ModuleKind::kVdso : ModuleKind::kSharedLibrary;
 }
 
+// `ld.so PROGRAM` makes the loader the process's executable, of which the kernel knows no loader.
+bool MayBeOfLoader() { return getauxval(AT_BASE) == 0; }
+
+std::string ProgramPathAt(Address address, internal::ImagePaths& paths) {
+  std::string path = MayBeOfLoader() ? paths.At(address) : std::string();
+  return path.empty() ? internal::ProgramPath() : path;
+}
+
 std::string PathOf(const Listing& listing, const ListedImage& image, ModuleKind kind,
                    Address address, internal::ImagePaths& paths) {
-  if (kind == ModuleKind::kProgram) return internal::ProgramPath();
+  if (kind == ModuleKind::kProgram) return ProgramPathAt(address, paths);
   if (kind == ModuleKind::kVdso) return "[vdso]";
   return paths.Of(std::string(listing.names.data() + image.name, image.name_bytes), address);
 }
@@ -213,8 +246,8 @@ void AddModules(const Listing& listing, const ListedImage& image, Address corout
     if (module.path.empty()) module.path = PathOf(listing, image, module.kind, module.start, paths);
     if (module.build_id.empty()) module.file_version = internal::FileVersionOf(module.path);
     if (module.unwind_address == 0 && !eh_frame && module.kind != ModuleKind::kVdso)
-      eh_frame = internal::ReadEhFrameSection(module.kind == ModuleKind::kProgram ? kThisProgram
-                                                                                  : module.path);
+      eh_frame = internal::ReadEhFrameSection(module.path == internal::ProgramPath() ? kThisProgram
+                                                                                     : module.path);
     if (eh_frame && eh_frame->bytes != 0) {
       module.eh_frame_address = image.load_bias + eh_frame->address;
       module.eh_frame_bytes = eh_frame->bytes;
@@ -288,7 +321,8 @@ std::vector<Module> LinuxPlatform::Modules() {
   const Address coroutine_end = CoroutineEnd();
   std::vector<Module> modules;
   for (int i = 0; i < kMaxListings; ++i) {
-    const Listing listing = ListImages();
+    Listing listing = ListImages();
+    AddOtherNamespaces(listing);
     internal::ImagePaths paths;
     modules.clear();
     for (const ListedImage& image : listing.images)

@@ -26,6 +26,7 @@ namespace {
 
 // As the kernel follows: an interpreter may be a script itself.
 constexpr int kMaxInterpreters = 4;
+constexpr const char* kLoaderName = "ld-linux-x86-64.so.2";
 constexpr std::size_t kMaxScriptHead = 256;
 constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
 constexpr const char* kPerf = "; strobe record --perf profiles it from outside, by perf events";
@@ -65,8 +66,15 @@ bool HasMoreRights(const std::string& path, const struct stat& status) {
   return getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
+// True for glibc's loader, begun with the name of the program that it loads.
+bool IsLoader(const std::string& path) {
+  std::error_code error;
+  const std::string name = std::filesystem::canonical(path, error).filename().string();
+  return name == kLoaderName || (name.starts_with("ld-2.") && name.ends_with(".so"));
+}
+
 // Why nothing can be preloaded into this ELF file; nullptr if it can be.
-const char* ElfRefusal(const OpenedFile& file) {
+const char* ElfRefusal(const std::string& file_path, const OpenedFile& file) {
   Elf64_Ehdr header{};
   if (file.Read(0, &header, sizeof(header)) != sizeof(header)) return "is no complete program";
   if (header.e_ident[EI_CLASS] != ELFCLASS64) return "is a 32-bit program";
@@ -79,10 +87,10 @@ const char* ElfRefusal(const OpenedFile& file) {
     std::array<char, kMaxScriptHead> loader{};
     const std::size_t read = file.Read(segment.p_offset, loader.data(), loader.size() - 1);
     const std::string_view path(loader.data(), strnlen(loader.data(), read));
-    if (path.ends_with("/ld-linux-x86-64.so.2")) return nullptr;
+    if (path.ends_with(absl::StrCat("/", kLoaderName))) return nullptr;
     return "is linked with another C library than glibc";
   }
-  return "is statically linked";
+  return IsLoader(file_path) ? nullptr : "is statically linked";
 }
 
 // Why the program at `path`, or what interprets it, cannot be recorded that way.
@@ -102,7 +110,7 @@ std::string RefusalOf(std::string path, RecordedBy how) {
     }
     if (is_elf && how == RecordedBy::kPerfEvents) return {};
     if (is_elf) {
-      const char* const refusal = ElfRefusal(file);
+      const char* const refusal = ElfRefusal(path, file);
       if (refusal == nullptr) return {};
       return absl::StrCat(path, " ", refusal, ", so nothing can be preloaded", kPerf);
     }

@@ -44,9 +44,14 @@ std::string ProgramPath() {
 
 std::string ImagePaths::Of(const std::string& name, Address address) {
   if (name.starts_with('/')) return name;
+  std::string path = At(address);
+  return path.empty() ? AbsoluteIfThere(name) : path;
+}
+
+std::string ImagePaths::At(Address address) {
   if (!std::exchange(is_read_, true)) Read();
   const auto file = std::ranges::upper_bound(files_, address, {}, &MappedFile::limit);
-  return file != files_.end() && address >= file->start ? file->path : AbsoluteIfThere(name);
+  return file != files_.end() && address >= file->start ? file->path : std::string();
 }
 
 void ImagePaths::Read() {

@@ -21,6 +21,9 @@ class ImagePaths {
   // resolved in the current directory, if the file is there.
   std::string Of(const std::string& name, Address address);
 
+  // By the kernel's list alone; empty if that has none.
+  std::string At(Address address);
+
  private:
   struct MappedFile {
     Address start;
