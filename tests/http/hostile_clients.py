@@ -133,7 +133,9 @@ class Crowd(threading.Thread):
 
 class Server:
     def __init__(self, program):
-        environment = dict(os.environ, STROBE_PULL_PORT="0", STROBE_PULL_TOKEN=TOKEN)
+        # AddressSanitizer keeps what is freed, which is no growth of the program's.
+        sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1:thread_local_quarantine_size_kb=16"
+        environment = dict(os.environ, STROBE_PULL_PORT="0", STROBE_PULL_TOKEN=TOKEN, ASAN_OPTIONS=sanitizer)
         self.process = subprocess.Popen([program], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
 

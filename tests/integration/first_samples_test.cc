@@ -74,7 +74,8 @@ TEST(FirstSamples, AreWholeAlthoughNothingWasBuiltBefore) {
   EXPECT_LT(stats.unwind_tables, PiecesOfAllText()) << "most of what is loaded is never executed";
   for (const NamedStack& stack : NamedStacksOf(CollectingExporter::Take())) {
     if (!is_sorting(stack)) continue;
-    EXPECT_THAT(stack.frames, ::testing::Contains(::testing::StartsWith("qsort")));
+    // Or a sanitizer's function that takes its place.
+    EXPECT_THAT(stack.frames, ::testing::Contains(::testing::HasSubstr("qsort")));
     EXPECT_TRUE(stack.Has("SortSlowly")) << ::testing::PrintToString(stack.frames);
   }
 }

@@ -103,7 +103,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   // See RegistrationOwner.
   void EndRegistration(void* registered, std::uint64_t thread_id) override {
-    if (!IsOfThisProcess() || !MayEndRegistration<Platform>(thread_id)) return;
+    if (!IsOfThisProcess() || !MayEndRegistration<Platform>(thread_id, this)) return;
     Thread* thread = static_cast<Thread*>(registered);
     // This store comes first: a session that begins just now, unseen by the next line, must not
     // attach the thread.

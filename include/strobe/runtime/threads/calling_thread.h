@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "strobe/base/keep_for_ever.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
@@ -93,10 +94,11 @@ absl::StatusOr<RegisteredThread<Traits>*> RegisterCallingThread(ThreadRegistry<T
 }
 
 // False, with a line the first time, if the registration that ends is another thread's. That thread
-// stays registered: only it may take its thread out of its list.
+// stays registered: only it may take its thread out of its list. So `owner` is never deleted.
 template <class Platform>
-bool MayEndRegistration(std::uint64_t thread_id) {
+bool MayEndRegistration(std::uint64_t thread_id, const void* owner) {
   if (thread_id == Platform::CurrentThreadId()) return true;
+  KeepForEver(owner);
   static constinit std::atomic<bool> is_said{false};
   if (!is_said.exchange(true, std::memory_order_relaxed)) {
     static_cast<void>(HasMemoryFor([] {

@@ -88,7 +88,7 @@ void RemoteCore::Share(const RemoteChannels::Entry& entry) {
 }
 
 void RemoteCore::EndRegistration(void* registered, std::uint64_t thread_id) {
-  if (!IsOfThisProcess() || !MayEndRegistration<Platform>(thread_id)) return;
+  if (!IsOfThisProcess() || !MayEndRegistration<Platform>(thread_id, this)) return;
   const std::uint32_t index = channels_->BeginToEnd(registered);
   const SharedArea& area = Platform::Area();
   SharedRegistration& shared = *area.At(index);
