@@ -67,9 +67,9 @@ bool FdeIndex::ReadTable(Address table, std::uint64_t entries) {
   return true;
 }
 
-void FdeIndex::Scan(Address eh_frame, std::uint64_t bytes) {
+bool FdeIndex::Scan(Address eh_frame, std::uint64_t bytes) {
   base_ = eh_frame;
-  ScanEntries(std::min(bytes, kMaxEhFrameBytes));
+  return ScanEntries(std::min(bytes, kMaxEhFrameBytes));
 }
 
 void FdeIndex::Scan(std::vector<std::uint8_t> eh_frame) {
@@ -79,12 +79,14 @@ void FdeIndex::Scan(std::vector<std::uint8_t> eh_frame) {
   ScanEntries(bytes_.size());
 }
 
-void FdeIndex::ScanEntries(std::uint64_t bytes) {
+bool FdeIndex::ScanEntries(std::uint64_t bytes) {
   EhFrameReader reader = Reader(kScanWindowBytes);
   EhFrameReader cie_reader = Reader(kCieWindowBytes);
   Address next = base_;
+  bool is_whole = true;
   while (next - base_ < bytes) {
     std::optional<EhFrameEntry> entry = reader.At(next);
+    is_whole = entry.has_value();
     if (!entry || entry->is_terminator) break;
     const Address at = std::exchange(next, entry->next);
     const CfiEntry* cie = entry->cie == 0 ? nullptr : cies_.At(cie_reader, entry->cie);
@@ -94,6 +96,7 @@ void FdeIndex::ScanEntries(std::uint64_t bytes) {
   }
   has_failed_ |= reader.has_failed();
   Sort();
+  return is_whole;
 }
 
 void FdeIndex::Add(Address function, std::int32_t fde) {

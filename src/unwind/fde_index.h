@@ -26,8 +26,9 @@ class FdeIndex {
   // Takes the linker's index from the .eh_frame_hdr at `header`. Returns false if there is none
   // that can be used.
   bool ReadSorted(Address header);
-  // Makes the index of the .eh_frame at `eh_frame`, by reading all of its `bytes` bytes.
-  void Scan(Address eh_frame, std::uint64_t bytes);
+  // Makes the index of the .eh_frame at `eh_frame`, by reading all of its `bytes` bytes. False if
+  // it ends neither there nor at a terminator: what it has may be cut.
+  bool Scan(Address eh_frame, std::uint64_t bytes);
   // Makes the index of an .eh_frame that the module does not have in memory.
   void Scan(std::vector<std::uint8_t> eh_frame);
 
@@ -38,6 +39,7 @@ class FdeIndex {
   void AddRows(Address first, Address limit, CfiRows& rows);
 
   [[nodiscard]] bool empty() const { return places_.empty(); }
+  [[nodiscard]] std::size_t functions() const { return places_.size(); }
   // True if some memory could not be read, perhaps because the module was just being unloaded.
   [[nodiscard]] bool has_failed() const { return has_failed_; }
   [[nodiscard]] std::size_t memory_bytes() const {
@@ -56,7 +58,7 @@ class FdeIndex {
     return bytes_.empty() ? EhFrameReader(*read_, window_bytes) : EhFrameReader(bytes_, base_);
   }
   bool ReadTable(Address table, std::uint64_t entries);
-  void ScanEntries(std::uint64_t bytes);
+  bool ScanEntries(std::uint64_t bytes);
   void Add(Address function, std::int32_t fde);
   void Sort();
   [[nodiscard]] std::vector<Address> FdesOf(Address first, Address limit) const;

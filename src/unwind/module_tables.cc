@@ -28,6 +28,11 @@ bool IsFilling(const UnknownStretch& stretch) {
   return stretch.end - stretch.begin < kAlignment && stretch.end % kAlignment == 0;
 }
 
+bool HasGap(const CompiledCfi& compiled, std::uint32_t bytes) {
+  const std::vector<UnknownStretch> stretches = UnknownStretches(compiled, bytes, 1);
+  return !std::ranges::all_of(stretches, &IsFilling);
+}
+
 // Only an ELF file has one.
 bool MayHaveDebugFrame(const Module& module, const CfiSources& sources) {
   return sources.read_debug_frame != nullptr && module.has_file() &&
@@ -86,11 +91,12 @@ CfiModules::BuiltTable ModuleTables::Compile(std::size_t chunk) {
 CompiledCfi ModuleTables::CompileEhFrame(Address first, Address limit) {
   if (!has_index_) ReadIndex();
   has_index_ = true;
-  CfiRows rows(sources_.architecture, module_.start, module_.limit, first, limit);
-  in_memory_.AddRows(first, limit, rows);
-  if (!in_file_.empty()) in_file_.AddRows(first, limit, rows);
-  is_suspect_ |= in_memory_.has_failed();
-  CompiledCfi compiled = rows.Take();
+  CompiledCfi compiled = CompileIndexed(first, limit);
+  // The linker's index may lack functions: lld keeps one of those that begin at an address, and
+  // that may be one without a length.
+  const auto bytes = static_cast<std::uint32_t>(limit - first);
+  if (!has_all_ && HasGap(compiled, bytes) && ReadAllOfEhFrame())
+    compiled = CompileIndexed(first, limit);
   if (sources_.architecture == Architecture::kAarch64 && module_.kind == ModuleKind::kVdso) {
     std::vector<std::uint8_t> text(static_cast<std::size_t>(limit - first));
     text.resize(sources_.read(first, text));
@@ -98,6 +104,14 @@ CompiledCfi ModuleTables::CompileEhFrame(Address first, Address limit) {
   }
   if (sources_.architecture == Architecture::kX86_64) AddUndescribed(first, limit, compiled);
   return compiled;
+}
+
+CompiledCfi ModuleTables::CompileIndexed(Address first, Address limit) {
+  CfiRows rows(sources_.architecture, module_.start, module_.limit, first, limit);
+  in_memory_.AddRows(first, limit, rows);
+  if (!in_file_.empty()) in_file_.AddRows(first, limit, rows);
+  is_suspect_ |= in_memory_.has_failed();
+  return rows.Take();
 }
 
 // Rules for what no frame information describes.
@@ -165,16 +179,10 @@ void ModuleTables::ReadIndex() {
   // An earlier call may have run out of memory and left a part of the index.
   in_memory_ = NewIndex();
   in_file_ = NewIndex();
-  Address eh_frame = module_.eh_frame_address;
-  if (module_.unwind_address != 0) {
-    eh_frame = 0;
-    if (!in_memory_.ReadSorted(module_.unwind_address)) {
-      std::array<std::uint8_t, 16> header{};
-      const std::size_t got = sources_.read(module_.unwind_address, header);
-      is_suspect_ |= got == 0;
-      eh_frame = EhFrameAddress(std::span(header).first(got), module_.unwind_address);
-    }
-  }
+  const bool has_header = module_.unwind_address != 0;
+  has_all_ = !has_header || !in_memory_.ReadSorted(module_.unwind_address);
+  Address eh_frame = 0;
+  if (has_all_) eh_frame = has_header ? EhFrameOfHeader(is_suspect_) : module_.eh_frame_address;
   if (eh_frame != 0) {
     in_memory_.Scan(eh_frame, module_.eh_frame_bytes == 0 ? FdeIndex::kMaxEhFrameBytes
                                                           : module_.eh_frame_bytes);
@@ -185,6 +193,28 @@ void ModuleTables::ReadIndex() {
   MakeEhFrame(debug_frame, module_.load_bias);
   in_file_.Scan(std::move(debug_frame));
   in_file_.Remove(in_memory_);
+}
+
+Address ModuleTables::EhFrameOfHeader(bool& is_unread) const {
+  std::array<std::uint8_t, 16> header{};
+  const std::size_t got = sources_.read(module_.unwind_address, header);
+  is_unread |= got == 0;
+  return EhFrameAddress(std::span(header).first(got), module_.unwind_address);
+}
+
+// True if there are more functions than the linker's index has.
+bool ModuleTables::ReadAllOfEhFrame() {
+  has_all_ = true;
+  bool is_unread = false;
+  const Address eh_frame = EhFrameOfHeader(is_unread);
+  if (eh_frame == 0) return false;
+  FdeIndex all = NewIndex();
+  if (!all.Scan(eh_frame, FdeIndex::kMaxEhFrameBytes) || all.has_failed() ||
+      all.functions() <= in_memory_.functions())
+    return false;
+  in_memory_ = std::move(all);
+  if (!in_file_.empty()) in_file_.Remove(in_memory_);
+  return true;
 }
 
 }  // namespace strobe::internal

@@ -78,9 +78,12 @@ class ModuleTables {
   }
   CfiModules::BuiltTable Compile(std::size_t chunk);
   CompiledCfi CompileEhFrame(Address first, Address limit);
+  CompiledCfi CompileIndexed(Address first, Address limit);
   CompiledCfi CompilePdata(Address first, Address limit);
   void AddUndescribed(Address first, Address limit, CompiledCfi& compiled) const;
   void ReadIndex();
+  [[nodiscard]] Address EhFrameOfHeader(bool& is_unread) const;
+  bool ReadAllOfEhFrame();
 
   const Module module_;
   const CfiSources sources_;
@@ -89,6 +92,7 @@ class ModuleTables {
   std::vector<std::shared_ptr<const UnwindTable>> tables_;  // one a chunk; null while not built
   std::size_t pending_;                                     // chunks that are not built
   bool has_index_ = false;
+  bool has_all_ = false;  // all of .eh_frame has been read, and not the linker's index alone
   bool is_suspect_ = false;
   CfiStatistics statistics_;
 };

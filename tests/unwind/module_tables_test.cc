@@ -100,6 +100,35 @@ TEST_F(ModuleTablesTest, ReadsNothingBeforeTheFirstChunk) {
   EXPECT_EQ(tables.Entry(1).table, nullptr);
 }
 
+// lld's index has one of the functions that begin at an address, and that may be an empty one.
+TEST_F(ModuleTablesTest, WhatTheLinkersIndexLacksIsReadFromTheFrameInformationItself) {
+  constexpr Address kHeader = 0x500000;
+  const auto from_header = [](Address address) {
+    return Fixed(static_cast<std::uint32_t>(address - kHeader));
+  };
+  EhFrameBuilder builder;
+  const std::size_t cie = builder.Cie();
+  const std::size_t empty = builder.bytes.size();
+  builder.Fde(cie, kText + 0x100, 0, {});
+  builder.Fde(cie, kText + 0x100, 0x40, DefCfaOffset(16));
+  builder.Terminate();
+  FakeMemory memory;
+  memory.Map(EhFrameBuilder::kEhFrame, builder.bytes);
+  memory.Map(kHeader,
+             Join({{1, 0x1B, 3, 0x3B},
+                   Fixed(static_cast<std::uint32_t>(EhFrameBuilder::kEhFrame - kHeader - 4)),
+                   Fixed(std::uint32_t{1}),
+                   from_header(kText + 0x100),
+                   from_header(EhFrameBuilder::kEhFrame + empty)}));
+  const AnyMemoryReader read = std::ref(memory);
+  module_.unwind_address = kHeader;
+  module_.eh_frame_address = 0;
+  ModuleTables tables(module_, {Architecture::kX86_64, read, read_debug_frame_, &share_table_});
+  ASSERT_TRUE(tables.Build(0));
+  EXPECT_EQ(RuleAt(tables, 0, 0x110), FromSp(2));
+  EXPECT_FALSE(tables.is_suspect());
+}
+
 TEST_F(ModuleTablesTest, BuildsEachChunkOnce) {
   ModuleTables tables(module_, Sources());
   EXPECT_TRUE(tables.Build(2));
