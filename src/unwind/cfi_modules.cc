@@ -9,16 +9,25 @@
 #include "module_tables.h"
 
 namespace strobe::internal {
+namespace {
+
+std::size_t ChunkOf(const ModuleTables& tables, Address pc) {
+  return static_cast<std::size_t>((pc - tables.module().start) / UnwindModules::kChunkBytes);
+}
+
+}  // namespace
 
 CfiModules::CfiModules(Architecture architecture, AnyMemoryReader read,
-                       ReadDebugFrame read_debug_frame, ShareTable share_table)
+                       ReadDebugFrame read_debug_frame, ShareTable share_table,
+                       ReadUnloaded read_unloaded)
     : architecture_(architecture),
       read_(std::move(read)),
       read_debug_frame_(std::move(read_debug_frame)),
-      share_table_(std::move(share_table)) {}
+      share_table_(std::move(share_table)),
+      read_unloaded_(std::move(read_unloaded)) {}
 CfiModules::~CfiModules() = default;
 
-void CfiModules::Update(const ModuleMap& map) {
+void CfiModules::Update(const ModuleMap& map, std::uint32_t generation) {
   // If memory runs out here, nothing is known until the next Update.
   const bool was_cut_short = std::exchange(is_cut_short_, true);
   auto former = std::exchange(known_, {});
@@ -38,7 +47,8 @@ void CfiModules::Update(const ModuleMap& map) {
     while (before != former.end() && (*before)->module().start < module.start) ++before;
     const bool is_same =
         before != former.end() && (*before)->module() == module && !(*before)->is_suspect();
-    now.push_back(is_same ? std::move(*before++) : std::make_unique<ModuleTables>(module, sources));
+    now.push_back(is_same ? std::move(*before++)
+                          : std::make_unique<ModuleTables>(module, sources, generation));
   }
   std::sort(unknown.begin(), unknown.end(),
             [](const Range& a, const Range& b) { return a.start < b.start; });
@@ -46,10 +56,77 @@ void CfiModules::Update(const ModuleMap& map) {
   if (was_cut_short ||
       std::ranges::any_of(former, [](const auto& tables) { return tables != nullptr; }))
     cache_ = std::make_shared<RuleCache>();
+  for (std::unique_ptr<ModuleTables>& tables : former) {
+    if (tables == nullptr ||
+        std::ranges::find(map.modules(), tables->module()) != map.modules().end())
+      continue;
+    // What was read while the module was unloaded may be wrong.
+    if (tables->is_suspect())
+      tables = std::make_unique<ModuleTables>(tables->module(), sources, tables->since());
+    SetApart(std::move(tables));
+  }
+  generation_ = generation;
   known_ = std::move(now);
   unknown_ = std::move(unknown);
   is_complete_ = unknown_.size() >= kMaxUnknownRanges;
   is_cut_short_ = false;
+}
+
+void CfiModules::SetApart(std::unique_ptr<ModuleTables> tables) {
+  const Module& module = tables->module();
+  if (read_unloaded_ == nullptr || !module.has_file() || module.format != ImageFormat::kElf) return;
+  tables->ReadFrom(read_unloaded_(module));
+  if (unloaded_.size() == kMaxUnloaded) unloaded_.erase(unloaded_.begin());
+  unloaded_.push_back({std::move(tables), generation_});
+}
+
+bool CfiModules::Unloaded::IsOf(std::uint32_t generation) const {
+  // A record captured just after a module was loaded still has the generation before. Without its
+  // file, nothing is known of the module.
+  return generation + 1 >= tables->since() && generation <= last_generation &&
+         !tables->is_suspect();
+}
+
+bool CfiModules::HasUnloaded(std::uint32_t generation) const {
+  return std::ranges::any_of(unloaded_,
+                             [&](const Unloaded& unloaded) { return unloaded.IsOf(generation); });
+}
+
+ModuleTables* CfiModules::UnloadedAt(std::uint32_t generation, Address pc) const {
+  for (const Unloaded& unloaded : unloaded_) {
+    const Module& module = unloaded.tables->module();
+    if (unloaded.IsOf(generation) && pc >= module.start && pc < module.limit)
+      return unloaded.tables.get();
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const UnwindModules> CfiModules::SnapshotOf(std::uint32_t generation) const {
+  // Addresses are other code in each of these snapshots.
+  static const auto* const empty =  // never destroyed: the collector may outlive it
+      new std::shared_ptr<RuleCache>(std::make_shared<RuleCache>(RuleCache::StaysEmpty()));
+  std::vector<Module> placed;
+  std::vector<UnwindModules::Entry> entries;
+  const auto add = [&](const ModuleTables& tables) {
+    if (Overlaps(placed, tables.module().start, tables.module().limit)) return;
+    const auto at = std::ranges::upper_bound(placed, tables.module().start, {}, &Module::start);
+    placed.insert(at, tables.module());
+    for (std::size_t chunk = 0; chunk < tables.chunks(); ++chunk)
+      entries.push_back(tables.Entry(chunk));
+  };
+  for (const Unloaded& unloaded : unloaded_) {
+    if (unloaded.IsOf(generation)) add(*unloaded.tables);
+  }
+  for (const auto& tables : known_) add(*tables);
+  return std::make_shared<const UnwindModules>(std::move(entries), /*is_complete=*/true, *empty);
+}
+
+void CfiModules::BuildOf(std::uint32_t generation, Address pc) {
+  if (ModuleTables* const tables = UnloadedAt(generation, pc)) {
+    tables->Build(ChunkOf(*tables, pc));
+  } else {
+    Build(pc);
+  }
 }
 
 bool CfiModules::Build(Address pc) {
@@ -64,8 +141,7 @@ bool CfiModules::Build(Address pc) {
     return AddUnknown(pc, start, limit);
   }
   ModuleTables& tables = **std::prev(after);
-  return tables.Build(
-      static_cast<std::size_t>((pc - tables.module().start) / UnwindModules::kChunkBytes));
+  return tables.Build(ChunkOf(tables, pc));
 }
 
 // Remembers that the code around `pc`, at most from `start` to `limit`, is unknown.
@@ -124,6 +200,7 @@ CfiStatistics CfiModules::statistics() const {
 std::size_t CfiModules::memory_bytes() const {
   std::size_t bytes = 0;
   for (const auto& tables : known_) bytes += tables->memory_bytes();
+  for (const Unloaded& unloaded : unloaded_) bytes += unloaded.tables->memory_bytes();
   return bytes;
 }
 

@@ -99,7 +99,7 @@ CompiledCfi ModuleTables::CompileEhFrame(Address first, Address limit) {
     compiled = CompileIndexed(first, limit);
   if (sources_.architecture == Architecture::kAarch64 && module_.kind == ModuleKind::kVdso) {
     std::vector<std::uint8_t> text(static_cast<std::size_t>(limit - first));
-    text.resize(sources_.read(first, text));
+    text.resize(read_(first, text));
     AddAarch64SignalTrampolines(text, compiled);
   }
   if (sources_.architecture == Architecture::kX86_64) AddUndescribed(first, limit, compiled);
@@ -117,7 +117,7 @@ CompiledCfi ModuleTables::CompileIndexed(Address first, Address limit) {
 // Rules for what no frame information describes.
 void ModuleTables::AddUndescribed(Address first, Address limit, CompiledCfi& compiled) const {
   const auto bytes = static_cast<std::uint32_t>(limit - first);
-  MemoryWindows memory(sources_.read);
+  MemoryWindows memory(read_);
   std::vector<std::uint8_t> text;
   // Where nothing can be read, the module was just being unloaded.
   const auto read = [&](Address begin, Address end) {
@@ -153,8 +153,8 @@ void ModuleTables::AddUndescribed(Address first, Address limit, CompiledCfi& com
 
 CompiledCfi ModuleTables::CompilePdata(Address first, Address limit) {
   std::vector<std::uint8_t> text(static_cast<std::size_t>(limit - first));
-  text.resize(sources_.read(first, text));
-  MemoryWindows memory(sources_.read);
+  text.resize(read_(first, text));
+  MemoryWindows memory(read_);
   const auto read = [&](Address position, std::span<std::uint8_t> bytes) {
     const Address address = module_.load_bias + position;
     if (address < first || address - first > text.size() ||
@@ -197,7 +197,7 @@ void ModuleTables::ReadIndex() {
 
 Address ModuleTables::EhFrameOfHeader(bool& is_unread) const {
   std::array<std::uint8_t, 16> header{};
-  const std::size_t got = sources_.read(module_.unwind_address, header);
+  const std::size_t got = read_(module_.unwind_address, header);
   is_unread |= got == 0;
   return EhFrameAddress(std::span(header).first(got), module_.unwind_address);
 }

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "fde_index.h"
@@ -35,9 +38,11 @@ class ModuleTables {
   // True if the module may have frame information, and its text is not too large for tables.
   static bool CanBuild(const Module& module, const CfiSources& sources);
 
-  // Reads nothing. What `sources` refers to must outlive this object.
-  ModuleTables(const Module& module, const CfiSources& sources)
+  // Reads nothing. What `sources` refers to must outlive this object. `since` is the first
+  // generation of modules that has this one.
+  ModuleTables(const Module& module, const CfiSources& sources, std::uint32_t since = 0)
       : module_(module),
+        since_(since),
         sources_(sources),
         in_memory_(NewIndex()),
         in_file_(NewIndex()),
@@ -48,6 +53,10 @@ class ModuleTables {
   ModuleTables& operator=(const ModuleTables&) = delete;
 
   [[nodiscard]] const Module& module() const { return module_; }
+  [[nodiscard]] std::uint32_t since() const { return since_; }
+
+  // What is not built yet is built by `read` from now on: the module's memory has gone.
+  void ReadFrom(AnyMemoryReader read) { read_instead_ = std::move(read); }
   [[nodiscard]] std::size_t chunks() const { return tables_.size(); }
   // Chunks that are built.
   [[nodiscard]] std::size_t built() const { return tables_.size() - pending_; }
@@ -73,9 +82,7 @@ class ModuleTables {
   }
 
  private:
-  [[nodiscard]] FdeIndex NewIndex() const {
-    return {sources_.architecture, module_, sources_.read};
-  }
+  [[nodiscard]] FdeIndex NewIndex() const { return {sources_.architecture, module_, read_}; }
   CfiModules::BuiltTable Compile(std::size_t chunk);
   CompiledCfi CompileEhFrame(Address first, Address limit);
   CompiledCfi CompileIndexed(Address first, Address limit);
@@ -86,7 +93,12 @@ class ModuleTables {
   bool ReadAllOfEhFrame();
 
   const Module module_;
+  const std::uint32_t since_;
   const CfiSources sources_;
+  AnyMemoryReader read_instead_;
+  const AnyMemoryReader read_ = [this](Address address, std::span<std::uint8_t> bytes) {
+    return read_instead_ ? read_instead_(address, bytes) : sources_.read(address, bytes);
+  };
   FdeIndex in_memory_;  // .eh_frame
   FdeIndex in_file_;    // .debug_frame, of functions that .eh_frame does not have
   std::vector<std::shared_ptr<const UnwindTable>> tables_;  // one a chunk; null while not built

@@ -26,22 +26,22 @@ constexpr std::int64_t kMs = 1'000'000;
 
 // Not in the anonymous namespace: these names are what a reader of the profile looks for. Each is
 // called under labels of its own, and does something of its own after its call.
-volatile int labels_sink;
+std::atomic<int> labels_sink;
 __attribute__((noinline)) void RunPay() {
   BurnCpu(5 * kMs);
-  labels_sink = 1;
+  labels_sink.store(1, std::memory_order_relaxed);
 }
 __attribute__((noinline)) void RunCharge() {
   BurnCpu(4 * kMs);
-  labels_sink = 2;
+  labels_sink.store(2, std::memory_order_relaxed);
 }
 __attribute__((noinline)) void RunInner() {
   BurnCpu(3 * kMs);
-  labels_sink = 3;
+  labels_sink.store(3, std::memory_order_relaxed);
 }
 __attribute__((noinline)) void RunHanded() {
   BurnCpu(3 * kMs);
-  labels_sink = 4;
+  labels_sink.store(4, std::memory_order_relaxed);
 }
 
 namespace {

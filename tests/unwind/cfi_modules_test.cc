@@ -62,6 +62,49 @@ TEST_F(CfiModulesTest, CompilesWhatIsLoaded) {
   EXPECT_EQ(modules_.statistics().fdes, 2u);
 }
 
+// As a record of a plug-in is finished that has been closed meanwhile.
+TEST_F(CfiModulesTest, WhatHasBeenUnloadedIsStillKnownToRecordsOfBefore) {
+  FakeMemory files;
+  const Module plugin = MapModule(files, 0x10000000, 3);
+  Module here = MapModule(process_, 0, 2);
+  internal::CfiModules modules{Architecture::kX86_64, std::ref(process_), nullptr, nullptr,
+                               [&](const Module&) { return AnyMemoryReader(std::ref(files)); }};
+  modules.Update(ModuleMap({here}), 1);
+  modules.Update(ModuleMap({here, plugin}), 2);
+  modules.Update(ModuleMap({here}), 3);
+  EXPECT_FALSE(modules.HasUnloaded(0));
+  EXPECT_TRUE(modules.HasUnloaded(1)) << "captured while the plug-in was just being loaded";
+  EXPECT_TRUE(modules.HasUnloaded(2));
+  EXPECT_FALSE(modules.HasUnloaded(3));
+  EXPECT_TRUE(modules.HasUnloadedAt(2, plugin.start));
+  EXPECT_FALSE(modules.HasUnloadedAt(2, here.start));
+  EXPECT_EQ(modules.SnapshotOf(2)->Find(plugin.start)->table, nullptr) << "not built yet";
+  modules.BuildOf(2, plugin.start);
+  modules.BuildOf(2, here.start);
+  EXPECT_EQ(RuleAt(*modules.SnapshotOf(2), plugin.start), FromSp(3));
+  EXPECT_EQ(RuleAt(*modules.SnapshotOf(2), here.start), FromSp(2));
+  EXPECT_EQ(modules.Snapshot()->Find(plugin.start), nullptr);
+  EXPECT_TRUE(modules.HasUnloadedAt(2, plugin.start));
+  // Others take their place, one after the other.
+  for (std::uint32_t i = 0; i < internal::CfiModules::kMaxUnloaded; ++i) {
+    here.build_id += "0";
+    modules.Update(ModuleMap({here}), 4 + i);
+  }
+  EXPECT_FALSE(modules.HasUnloadedAt(2, plugin.start)) << "no more than so many are kept";
+}
+
+TEST_F(CfiModulesTest, AnUnloadedModuleWhoseFileHasGoneIsNotKnown) {
+  FakeMemory files;
+  const Module plugin = MapModule(files, 0x10000000, 3);
+  internal::CfiModules modules{Architecture::kX86_64, std::ref(process_), nullptr, nullptr,
+                               [](const Module&) { return AnyMemoryReader(&ReadNothing); }};
+  modules.Update(ModuleMap({plugin}), 1);
+  modules.Update(ModuleMap(), 2);
+  EXPECT_TRUE(modules.HasUnloadedAt(1, plugin.start));
+  modules.BuildOf(1, plugin.start);
+  EXPECT_FALSE(modules.HasUnloadedAt(1, plugin.start));
+}
+
 TEST_F(CfiModulesTest, KeepsTheTablesOfModulesThatStay) {
   const Module a = MapModule(process_, 0, 2);
   const auto before = UpdateAll(ModuleMap({a}));

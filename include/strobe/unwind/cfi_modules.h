@@ -51,14 +51,21 @@ class CfiModules {
   using ShareTable = std::function<std::shared_ptr<const UnwindTable>(
       const Module& module, std::size_t chunk, const BuildTable& build)>;
 
+  // A reader of an image's memory when the image has been unloaded: of its file.
+  using ReadUnloaded = std::function<AnyMemoryReader(const Module& module)>;
+  // Images that were unloaded beyond these, latest first, are forgotten.
+  static constexpr std::size_t kMaxUnloaded = 16;
+
   // `read` reads the profiled process, in which a module may be unloaded at any moment.
   explicit CfiModules(Architecture architecture, AnyMemoryReader read,
-                      ReadDebugFrame read_debug_frame = nullptr, ShareTable share_table = nullptr);
+                      ReadDebugFrame read_debug_frame = nullptr, ShareTable share_table = nullptr,
+                      ReadUnloaded read_unloaded = nullptr);
   ~CfiModules();
 
-  // Takes over `map`. Keeps the tables of modules that stay, unless a part of the module could not
-  // be read; drops modules that were unloaded. Reads nothing.
-  void Update(const ModuleMap& map);
+  // Takes over `map`, which is of that generation; generations rise. Keeps the tables of modules
+  // that stay, unless a part of the module could not be read. Sets modules that were unloaded
+  // apart, for walks that were captured before. Reads nothing.
+  void Update(const ModuleMap& map, std::uint32_t generation = 0);
 
   // Builds the chunk of text that holds `pc`. Until the next Update, no walk by a new snapshot is
   // then pending there: if there is no frame information, the snapshot says so of the code around
@@ -69,6 +76,17 @@ class CfiModules {
 
   // What is built now, for walks.
   [[nodiscard]] std::shared_ptr<const UnwindModules> Snapshot() const;
+
+  // For walks that were captured at an earlier generation, or while a module of it was just being
+  // loaded: true if a module of it has been unloaded since, that at `pc` or any.
+  [[nodiscard]] bool HasUnloaded(std::uint32_t generation) const;
+  [[nodiscard]] bool HasUnloadedAt(std::uint32_t generation, Address pc) const {
+    return UnloadedAt(generation, pc) != nullptr;
+  }
+  // What was loaded at that generation, as Snapshot and Build have what is loaded now. What is in
+  // no module counts as without frame information.
+  [[nodiscard]] std::shared_ptr<const UnwindModules> SnapshotOf(std::uint32_t generation) const;
+  void BuildOf(std::uint32_t generation, Address pc);
 
   // Of the chunks that are built, in the modules of the last Update.
   [[nodiscard]] CfiStatistics statistics() const;
@@ -87,12 +105,23 @@ class CfiModules {
     bool is_module;  // of the last Update
   };
 
+  struct Unloaded {
+    std::unique_ptr<ModuleTables> tables;
+    std::uint32_t last_generation = 0;  // that had it
+    [[nodiscard]] bool IsOf(std::uint32_t generation) const;
+  };
+
+  void SetApart(std::unique_ptr<ModuleTables> tables);
+  [[nodiscard]] ModuleTables* UnloadedAt(std::uint32_t generation, Address pc) const;
   bool AddUnknown(Address pc, Address start, Address limit);
 
   const Architecture architecture_;
   const AnyMemoryReader read_;
   const ReadDebugFrame read_debug_frame_;
   const ShareTable share_table_;
+  const ReadUnloaded read_unloaded_;
+  std::uint32_t generation_ = 0;
+  std::vector<Unloaded> unloaded_;                    // oldest first
   std::vector<std::unique_ptr<ModuleTables>> known_;  // sorted by start
   std::vector<Range> unknown_;                        // without frame information; sorted by start
   bool is_complete_ = true;                           // code that is in neither is unknown, too

@@ -16,6 +16,7 @@
 #include "strobe/runtime/code/published_code.h"
 #include "strobe/runtime/code/table_publisher.h"
 #include "strobe/symbolize/debug_frame.h"
+#include "strobe/symbolize/image_reader.h"
 #include "strobe/unwind/cfi_modules.h"
 #include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/unwinder.h"
@@ -87,6 +88,18 @@ class LoadedCode {
     static_cast<void>(cfi_->Build(pc));
     tables_ = cfi_->Snapshot();
   }
+  // Code of an earlier generation, part of which has been unloaded since: see CfiModules.
+  [[nodiscard]] bool HasUnloaded(std::uint32_t generation) const {
+    return generation != generation_ && cfi_->HasUnloaded(generation);
+  }
+  [[nodiscard]] bool HasUnloadedAt(std::uint32_t generation, Address pc) const {
+    return cfi_->HasUnloadedAt(generation, pc);
+  }
+  [[nodiscard]] std::shared_ptr<const UnwindModules> TablesOf(std::uint32_t generation) const {
+    return cfi_->SnapshotOf(generation);
+  }
+  void BuildOf(std::uint32_t generation, Address pc) { cfi_->BuildOf(generation, pc); }
+
   // Builds the tables of all loaded code.
   void BuildAll() {
     cfi_->BuildAll();
@@ -135,9 +148,10 @@ class LoadedCode {
       cfi_.emplace(
           kNativeArchitecture, &Platform::ReadMemory,
           [](const Module& module) { return ReadDebugFrame(module, Platform::Files()); },
-          std::move(share));
+          std::move(share),
+          [](const Module& module) { return ReadImageOf(module, Platform::Files()); });
     }
-    cfi_->Update(modules_);
+    cfi_->Update(modules_, generation_);
     if (!kIsLazy) cfi_->BuildAll();
     tables_ = cfi_->Snapshot();
     if (publisher_.Replace(tables_)) CountTables();

@@ -282,11 +282,33 @@ class ChannelDrain {
     thread.channel->memo_is_stale.store(true, std::memory_order_relaxed);
   }
 
+  // Finishes a walk of code of which a part has been unloaded. Tables are built here at once: that
+  // needs neither the loader nor, of what has gone, memory of the program.
+  std::optional<Address> FinishUnloaded(std::span<const std::byte> slice, StackDelta& stack) {
+    const std::uint32_t generation = stack.generation;
+    // Where another module has been loaded since, the record may be of either.
+    const auto has_gone = [&](Address pc) {
+      return intake_.recorder().WasUnloaded(generation, pc) &&
+             (!code_.HasUnloadedAt(generation, pc) || code_.modules().Find(pc).has_value());
+    };
+    std::optional<Address> missing_pc;
+    do {
+      missing_pc = finisher_.Finish(code_.TablesOf(generation).get(), slice,
+                                    registry_.arena()->max_frames.load(std::memory_order_relaxed),
+                                    has_gone, stack);
+      if (missing_pc) code_.BuildOf(generation, *missing_pc);
+    } while (missing_pc);
+    return std::nullopt;
+  }
+
   // Adds a record, or returns an address as DrainThread does. Adds nothing then, and nothing if
   // memory runs out.
   std::optional<Address> AddRecord(Thread& thread, std::span<const std::byte> bytes) {
     const auto finish = [this](std::span<const std::byte> slice, StackDelta& stack) {
       has_deferred_ = true;
+      if constexpr (LoadedCode<Traits>::kHasTables) {
+        if (code_.HasUnloaded(stack.generation)) return FinishUnloaded(slice, stack);
+      }
       const auto has_gone = [&](Address pc) {
         return intake_.recorder().WasUnloaded(stack.generation, pc);
       };

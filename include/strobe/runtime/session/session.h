@@ -152,7 +152,7 @@ class Session {
   RecordedPeriod TakePeriod() {
     const Recording::Time now = Now();
     SettleThreads();
-    counters_.SetUnregistered(unregistered_.EndPeriod(IdsOf(threads_)));
+    counters_.SetUnregistered(unregistered_.EndPeriod(registry_.IdsOf(threads_)));
     NoteSlowSpans(recorder().continuous());
     ReclaimIdleMemory(now.monotonic_ns);
     AddLevels(recorder().continuous(), levels_);
@@ -242,12 +242,6 @@ class Session {
     for (Thread* thread : threads_) {
       if (!SettleAttached(*thread)) Finish(*thread);
     }
-  }
-  static std::vector<std::uint64_t> IdsOf(const std::vector<Thread*>& threads) {
-    std::vector<std::uint64_t> ids;
-    ids.reserve(threads.size());
-    for (const Thread* thread : threads) ids.push_back(thread->thread_id());
-    return ids;
   }
   // Returns false if the thread is not attached.
   bool SettleAttached(Thread& thread) {

@@ -219,6 +219,15 @@ class ThreadRegistry {
     threads.insert(threads.end(), shared_.begin(), shared_.end());
   }
 
+  // The system's numbers of these threads; of one that has gone since and come back as another,
+  // that one's.
+  std::vector<std::uint64_t> IdsOf(const std::vector<Thread*>& threads) {
+    std::vector<std::uint64_t> ids;
+    ids.reserve(threads.size());
+    VisitInBatches(threads, [&](const Thread& thread) { ids.push_back(thread.thread_id()); });
+    return ids;
+  }
+
   [[nodiscard]] std::size_t live_count() {
     const std::lock_guard lock(mutex_);
     return live_.size();
