@@ -132,6 +132,7 @@ class Length {
     if (first == 0xC5) return Vector(1, 1);
     if (first == 0xC4) return Vector(code_[at_] & 0x1F, 2);
     if (first == 0x62) return Vector(code_[at_] & 7, 3);
+    if (IsXopPrefix(first, code_[at_])) return Xop(code_[at_] & 0x1F);
     is_short_ = is_short_ && (first & 0xFE) != 0xE8;  // calls and jumps ignore the prefix
     if (first != 0x0F) return kOneByteMap[first];
     const std::uint8_t second = code_[at_++];
@@ -151,6 +152,12 @@ class Length {
     if (map == 0) return kInvalid;
     if (map == 3) return kModrm | kByte;
     return map == 1 ? kTwoByteMap[opcode] : std::uint8_t{kModrm};
+  }
+
+  // The same of AMD's, behind two bytes more.
+  std::uint8_t Xop(unsigned map) {
+    at_ += 3;
+    return map == 8 ? kModrm | kByte : map == 9 ? kModrm : map == 10 ? kModrm | kOperand : kInvalid;
   }
 
   void SkipModrm() {

@@ -179,25 +179,26 @@ UnwindRule SpecialRules::RuleOf(const CfiState& state, const CfiEntry& entry,
       (rule.is_signal_frame && !SetLocation(state.lr, registers, rule.lr))) {
     return Lost();
   }
-  return Add(rule);
+  return AddSpecialRule(rule, rules_);
 }
 
-UnwindRule SpecialRules::Lost() {
-  SpecialRule rule;
-  rule.cfa = SpecialRule::Cfa::kLost;
-  return Add(rule);
-}
-
-UnwindRule SpecialRules::Add(const SpecialRule& rule) {
-  for (std::size_t i = 1; i < rules_.size(); ++i) {
-    if (rules_[i] == rule) return UnwindRule::Special(static_cast<std::uint32_t>(i));
+UnwindRule AddSpecialRule(const SpecialRule& rule, std::vector<SpecialRule>& specials) {
+  for (std::size_t i = 1; i < specials.size(); ++i) {
+    if (specials[i] == rule) return UnwindRule::Special(static_cast<std::uint32_t>(i));
   }
   // A library has a dozen; a file that has more than this many is hostile.
   constexpr std::size_t kMaxSpecialRules = 4096;
-  if (rules_.size() == kMaxSpecialRules) return UnwindRule::Unknown();
-  if (rules_.size() + 1 == kMaxSpecialRules && rule.cfa != SpecialRule::Cfa::kLost) return Lost();
-  rules_.push_back(rule);
-  return UnwindRule::Special(static_cast<std::uint32_t>(rules_.size() - 1));
+  if (specials.size() == kMaxSpecialRules) return UnwindRule::Unknown();
+  if (specials.size() + 1 == kMaxSpecialRules && rule.cfa != SpecialRule::Cfa::kLost)
+    return AddLostRule(specials);
+  specials.push_back(rule);
+  return UnwindRule::Special(static_cast<std::uint32_t>(specials.size() - 1));
+}
+
+UnwindRule AddLostRule(std::vector<SpecialRule>& specials) {
+  SpecialRule rule;
+  rule.cfa = SpecialRule::Cfa::kLost;
+  return AddSpecialRule(rule, specials);
 }
 
 }  // namespace strobe::internal

@@ -56,19 +56,24 @@ struct CfiEntry {
 // Where `state` keeps the caller's special register.
 SavedRegister SavedSpecialRegisterOf(const CfiState& state, const DwarfRegisters& registers);
 
+// A rule that names `rule` in `specials`, where it is added once; that of Lost where there are too
+// many.
+UnwindRule AddSpecialRule(const SpecialRule& rule, std::vector<SpecialRule>& specials);
+// The same for code that cannot be followed: see SpecialRule::Cfa::kLost.
+UnwindRule AddLostRule(std::vector<SpecialRule>& specials);
+
 // Collects the distinct SpecialRules of a table.
 class SpecialRules {
  public:
   // The rule that says what `state` says; that of Lost where no rule can.
   UnwindRule RuleOf(const CfiState& state, const CfiEntry& entry, const DwarfRegisters& registers);
   // The rule of code whose frame information cannot be followed: see SpecialRule::Cfa::kLost.
-  UnwindRule Lost();
+  UnwindRule Lost() { return AddLostRule(rules_); }
+  UnwindRule Add(const SpecialRule& rule) { return AddSpecialRule(rule, rules_); }
   [[nodiscard]] bool IsLost(UnwindRule rule) const {
     return rule.kind() == UnwindRule::Kind::kSpecial &&
            rules_[rule.special_number()].cfa == SpecialRule::Cfa::kLost;
   }
-  // A rule that names `rule`; that of Lost where there are too many.
-  UnwindRule Add(const SpecialRule& rule);
   std::vector<SpecialRule> Take() { return std::move(rules_); }
 
  private:

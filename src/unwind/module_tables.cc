@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <utility>
@@ -11,7 +12,8 @@
 
 #include "cfi_rows.h"
 #include "debug_frame.h"
-#include "decoded_code.h"
+#include "decoded/decoded_code.h"
+#include "decoded/kept_rows.h"
 #include "strobe/core/memory_windows.h"
 #include "strobe/unwind/known_code.h"
 #include "strobe/unwind/pdata_compiler.h"
@@ -102,7 +104,11 @@ CompiledCfi ModuleTables::CompileEhFrame(Address first, Address limit) {
     text.resize(read_(first, text));
     AddAarch64SignalTrampolines(text, compiled);
   }
-  if (sources_.architecture == Architecture::kX86_64) AddUndescribed(first, limit, compiled);
+  if (sources_.architecture == Architecture::kX86_64) {
+    AddUndescribed(first, limit, compiled);
+    MemoryWindows memory(sources_.read);
+    KeepRegistersAtCalls(first, std::ref(memory), compiled);
+  }
   return compiled;
 }
 

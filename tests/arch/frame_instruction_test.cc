@@ -34,62 +34,65 @@ TEST(FrameInstruction, PushesAndPops) {
   EXPECT_EQ(DecodeFrame({0xC9}).kind, FrameKind::kLeave);
 }
 
-TEST(FrameInstruction, MovesTheStackPointer) {
-  const FrameInstruction sub = DecodeFrame({0x48, 0x83, 0xEC, 0x28});
-  EXPECT_EQ(sub.kind, FrameKind::kMoveSp);
-  EXPECT_EQ(sub.offset, -0x28);
-  EXPECT_EQ(DecodeFrame({0x48, 0x81, 0xC4, 0x00, 0x01, 0x00, 0x00}).offset, 0x100);
-  EXPECT_EQ(DecodeFrame({0x48, 0x83, 0xC4, 0x80}).offset, -0x80);
-  EXPECT_EQ(DecodeFrame({0x48, 0x8D, 0x64, 0x24, 0xF8}).kind, FrameKind::kMoveSp)
-      << "lea -8(%rsp), %rsp";
-  EXPECT_EQ(DecodeFrame({0x48, 0x8D, 0x65, 0xD8}).kind, FrameKind::kFpToSp)
-      << "lea -40(%rbp), %rsp";
-  EXPECT_EQ(DecodeFrame({0x48, 0x8D, 0x65, 0xD8}).offset, -40);
-  EXPECT_EQ(DecodeFrame({0x48, 0x89, 0xEC}).kind, FrameKind::kFpToSp) << "mov %rbp, %rsp";
+// "register = base + offset", as numbers; nothing if it is something else.
+std::string MoveOf(const std::vector<std::uint8_t>& code) {
+  const FrameInstruction found = DecodeFrame(code);
+  if (found.kind != FrameKind::kMove) return "";
+  return std::to_string(found.register_number) + " = " + std::to_string(found.base_number) + " + " +
+         std::to_string(found.offset);
+}
+
+TEST(FrameInstruction, MovesAddresses) {
+  EXPECT_EQ(MoveOf({0x48, 0x83, 0xEC, 0x28}), "4 = 4 + -40") << "sub $40, %rsp";
+  EXPECT_EQ(MoveOf({0x48, 0x81, 0xC4, 0x00, 0x01, 0x00, 0x00}), "4 = 4 + 256");
+  EXPECT_EQ(MoveOf({0x48, 0x83, 0xC4, 0x80}), "4 = 4 + -128");
+  EXPECT_EQ(MoveOf({0x48, 0x8D, 0x64, 0x24, 0xF8}), "4 = 4 + -8") << "lea -8(%rsp), %rsp";
+  EXPECT_EQ(MoveOf({0x48, 0x8D, 0x65, 0xD8}), "4 = 5 + -40") << "lea -40(%rbp), %rsp";
+  EXPECT_EQ(MoveOf({0x48, 0x89, 0xEC}), "4 = 5 + 0") << "mov %rbp, %rsp";
+  EXPECT_EQ(MoveOf({0x48, 0x89, 0xE5}), "5 = 4 + 0") << "mov %rsp, %rbp";
+  EXPECT_EQ(MoveOf({0x48, 0x8B, 0xEC}), "5 = 4 + 0") << "in the other encoding";
+  EXPECT_EQ(MoveOf({0x48, 0x8D, 0x6C, 0x24, 0x20}), "5 = 4 + 32") << "lea 32(%rsp), %rbp";
+  EXPECT_EQ(MoveOf({0x4C, 0x8D, 0x54, 0x24, 0x08}), "10 = 4 + 8") << "lea 8(%rsp), %r10";
+  EXPECT_EQ(MoveOf({0x48, 0x89, 0xC4}), "4 = 0 + 0") << "mov %rax, %rsp";
+  EXPECT_EQ(MoveOf({0x49, 0x8D, 0x62, 0xF8}), "4 = 10 + -8") << "lea -8(%r10), %rsp";
   for (const std::vector<std::uint8_t>& code :
        std::vector<std::vector<std::uint8_t>>{{0x48, 0x83, 0xE4, 0xF0},  // and $-16, %rsp
                                               {0x48, 0x29, 0xC4},        // sub %rax, %rsp
                                               {0x48, 0x94},              // xchg %rax, %rsp
-                                              {0x48, 0x89, 0xC4},        // mov %rax, %rsp
-                                              {0x48, 0x8D, 0x60, 0x08},  // lea 8(%rax), %rsp
+                                              {0x48, 0x8D, 0x24, 0x04},  // lea (%rsp,%rax), %rsp
                                               {0x48, 0x0F, 0x44, 0xE0},  // cmove %rax, %rsp
                                               {0x83, 0xEC, 0x08}}) {     // sub $8, %esp
     const FrameInstruction found = DecodeFrame(code);
     EXPECT_EQ(found.kind, FrameKind::kOther);
-    EXPECT_EQ(found.written, 1u << kEncodedRsp) << static_cast<unsigned>(code[1]);
+    EXPECT_NE(found.written & SetOf(kEncodedRsp), 0) << static_cast<unsigned>(code[1]);
   }
 }
 
 TEST(FrameInstruction, KeepsRegisters) {
-  EXPECT_EQ(DecodeFrame({0x48, 0x89, 0xE5}).kind, FrameKind::kSpToRegister) << "mov %rsp, %rbp";
-  EXPECT_EQ(DecodeFrame({0x48, 0x8B, 0xEC}).register_number, kEncodedRbp)
-      << "in the other encoding";
-  const FrameInstruction lea = DecodeFrame({0x48, 0x8D, 0x6C, 0x24, 0x20});
-  EXPECT_EQ(lea.kind, FrameKind::kSpToRegister) << "lea 32(%rsp), %rbp";
-  EXPECT_EQ(lea.offset, 32);
   const FrameInstruction store = DecodeFrame({0x48, 0x89, 0x6C, 0x24, 0xF8});
   EXPECT_EQ(store.kind, FrameKind::kStore) << "mov %rbp, -8(%rsp)";
   EXPECT_EQ(store.register_number, kEncodedRbp);
+  EXPECT_EQ(store.base_number, kEncodedRsp);
   EXPECT_EQ(store.offset, -8);
-  const FrameInstruction load = DecodeFrame({0x48, 0x8B, 0x5C, 0x24, 0x10});
-  EXPECT_EQ(load.kind, FrameKind::kLoad) << "mov 16(%rsp), %rbx";
+  const FrameInstruction load = DecodeFrame({0x48, 0x8B, 0x5E, 0xF8});
+  EXPECT_EQ(load.kind, FrameKind::kLoad) << "mov -8(%rsi), %rbx";
   EXPECT_EQ(load.register_number, kEncodedRbx);
+  EXPECT_EQ(load.base_number, 6u);
+  EXPECT_EQ(load.offset, -8);
+  EXPECT_EQ(DecodeFrame({0x89, 0x6C, 0x24, 0xF8}).kind, FrameKind::kOther) << "half of it";
 }
 
-TEST(FrameInstruction, SaysWhatIsWritten) {
-  EXPECT_EQ(DecodeFrame({0x31, 0xED}).written, 1u << kEncodedRbp) << "xor %ebp, %ebp";
-  EXPECT_EQ(DecodeFrame({0xBD, 1, 0, 0, 0}).written, 1u << kEncodedRbp) << "mov $1, %ebp";
-  EXPECT_EQ(DecodeFrame({0xFF, 0xCD}).written, 1u << kEncodedRbp) << "dec %ebp";
-  EXPECT_EQ(DecodeFrame({0x0F, 0xA2}).written, 1u << kEncodedRbx) << "cpuid";
-  EXPECT_EQ(DecodeFrame({0x0F, 0xCB}).written, 1u << kEncodedRbx) << "bswap %ebx";
-  EXPECT_EQ(DecodeFrame({0xC5, 0xF9, 0x7E, 0xC3}).written, 1u << kEncodedRbx)
-      << "vmovd %xmm0, %ebx";
-  EXPECT_NE(DecodeFrame({0xC4, 0xE2, 0xD3, 0xF6, 0xD9}).written & 1u << kEncodedRbp, 0)
-      << "mulx to %rbp, %rbx";
-  EXPECT_EQ(DecodeFrame({0x48, 0x39, 0xE5}).written, 0) << "cmp %rsp, %rbp";
-  EXPECT_EQ(DecodeFrame({0x48, 0x85, 0xED}).written, 0) << "test %rbp, %rbp";
-  EXPECT_EQ(DecodeFrame({0x89, 0x45, 0xFC}).written, 0) << "mov %eax, -4(%rbp)";
-  EXPECT_EQ(DecodeFrame({0x83, 0xFD, 0x05}).written, 0) << "cmp $5, %ebp";
+TEST(FrameInstruction, FindsJumpsByTables) {
+  EXPECT_EQ(DecodeFrame({0x48, 0x8D, 0x05, 0x10, 0, 0, 0}).kind, FrameKind::kAddress);
+  EXPECT_TRUE(DecodeFrame({0x48, 0x63, 0x04, 0x8A}).loads_entry) << "movslq (%rdx,%rcx,4), %rax";
+  EXPECT_EQ(DecodeFrame({0x48, 0x63, 0x04, 0x8A}).base_number, 2u);
+  EXPECT_TRUE(DecodeFrame({0x0F, 0xB7, 0x4C, 0x48, 0x10}).loads_entry)
+      << "movzwl 16(%rax,%rcx,2), %ecx";
+  EXPECT_FALSE(DecodeFrame({0x0F, 0xB7, 0x48, 0x10}).loads_entry) << "movzwl 16(%rax), %ecx";
+  EXPECT_TRUE(DecodeFrame({0x48, 0x01, 0xD0}).adds_base) << "add %rdx, %rax";
+  EXPECT_EQ(DecodeFrame({0x48, 0x01, 0xD0}).register_number, 0u);
+  EXPECT_EQ(DecodeFrame({0x48, 0x01, 0xD0}).base_number, 2u);
+  EXPECT_EQ(DecodeFrame({0x3E, 0xFF, 0xE0}).register_number, 0u) << "notrack jmp *%rax";
 }
 
 TEST(FrameInstruction, SaysWhereItGoesOn) {

@@ -59,11 +59,13 @@ __attribute__((noinline)) void Interrupted(int depth) {
 
 #if defined(__x86_64__)
 // Without a word on their frames. strobe_test_plain_loop counts down, with zero in the frame
-// pointer; so does strobe_test_bare_loop, where the stack pointer is anywhere. A coroutine's words
-// are its rbp, rbx and r12 to r15, and what it goes on at.
+// pointer; so does strobe_test_bare_loop, where the stack pointer is anywhere, and
+// strobe_test_aligned_loop, whose caller has its own in rax. A coroutine's words are its rbp, rbx
+// and r12 to r15, and what it goes on at.
 extern "C" {
-void strobe_test_plain(std::uint64_t steps);  // then strobe_test_plain_loop
-void strobe_test_bare(std::uint64_t steps);   // then strobe_test_bare_loop, strobe_test_bare_end
+void strobe_test_plain(std::uint64_t steps);    // then strobe_test_plain_loop
+void strobe_test_aligned(std::uint64_t steps);  // calls strobe_test_aligned_loop
+void strobe_test_bare(std::uint64_t steps);     // then strobe_test_bare_loop, strobe_test_bare_end
 void* strobe_test_make_coroutine(void* stack_end, void (*function)());
 void strobe_test_switch(void** from, void* to);
 }
@@ -89,6 +91,7 @@ strobe_test_bare:
   push %rbp
   xor %ebp, %ebp
   mov %rsp, %rax
+  neg %rax
   and $-64, %rsp
   .size strobe_test_bare, . - strobe_test_bare
   .type strobe_test_bare_loop, @function
@@ -98,10 +101,29 @@ strobe_test_bare_loop:
   .size strobe_test_bare_loop, . - strobe_test_bare_loop
   .type strobe_test_bare_end, @function
 strobe_test_bare_end:
+  neg %rax
   mov %rax, %rsp
   pop %rbp
   ret
   .size strobe_test_bare_end, . - strobe_test_bare_end
+  .p2align 4
+  .type strobe_test_aligned, @function
+strobe_test_aligned:
+  push %rbp
+  xor %ebp, %ebp
+  mov %rsp, %rax
+  and $-64, %rsp
+  call strobe_test_aligned_loop
+  mov %rax, %rsp
+  pop %rbp
+  ret
+  .size strobe_test_aligned, . - strobe_test_aligned
+  .type strobe_test_aligned_loop, @function
+strobe_test_aligned_loop:
+  dec %rdi
+  jnz strobe_test_aligned_loop
+  ret
+  .size strobe_test_aligned_loop, . - strobe_test_aligned_loop
   .p2align 4
   .type strobe_test_make_coroutine, @function
 strobe_test_make_coroutine:
@@ -351,6 +373,13 @@ TEST_F(OddStacks, CodeThatSaysNothingOfItsFramesIsDecoded) {
   const Stacks stacks = Sample(
       [] { strobe_test_plain(30'000'000); },
       [](const NamedStack& stack) { return stack.frames.front() == "strobe_test_plain_loop"; });
+  for (const NamedStack& stack : stacks) EXPECT_TRUE(IsWhole(stack)) << Print(stack);
+}
+
+TEST_F(OddStacks, AlignedCodeIsFollowedByTheRegisterThatItsCalleeLeavesAlone) {
+  const Stacks stacks = Sample(
+      [] { strobe_test_aligned(30'000'000); },
+      [](const NamedStack& stack) { return stack.frames.front() == "strobe_test_aligned_loop"; });
   for (const NamedStack& stack : stacks) EXPECT_TRUE(IsWhole(stack)) << Print(stack);
 }
 

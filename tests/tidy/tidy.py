@@ -26,7 +26,7 @@ RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in fold
 # The rooms of a folder that has some, lowest first: a room includes itself, those before it, and what stands in the folder outside of rooms.
 ROOMS = {
     "core": ["settings"],
-    "unwind": ["pdata"],
+    "unwind": ["pdata", "decoded"],
     "encode": ["firefox", "html"],
     "symbolize": ["images", "elf", "dwarf", "pe", "names"],
     "platform": ["files", "signals"],

@@ -8,11 +8,12 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "../../src/unwind/decoded_code.h"
+#include "../../src/unwind/decoded/decoded_code.h"
 #include "elf_file.h"
 
 namespace strobe::testing {
@@ -42,6 +43,21 @@ bool IsSame(UnwindRule decoded, UnwindRule described) {
           decoded.cfa_words() == described.cfa_words());
 }
 
+SpecialRule SpecialOf(UnwindRule rule, const CompiledCfi& compiled) {
+  return rule.kind() == UnwindRule::Kind::kSpecial ? compiled.specials[rule.special_number()]
+                                                   : SpecialRule();
+}
+// Whether both mean the same word of an aligned frame, which has its caller's stack pointer.
+// Nothing if they count from different registers.
+std::optional<bool> IsSameWord(const SpecialRule& decoded, const SpecialRule& described) {
+  const bool is_word = decoded.cfa == SpecialRule::Cfa::kMemory ||
+                       (decoded.cfa == SpecialRule::Cfa::kExpression &&
+                        decoded.expression.bytes[0] == described.expression.bytes[0]);
+  if (!is_word || decoded.cfa != described.cfa || decoded.cfa_base != described.cfa_base)
+    return std::nullopt;
+  return decoded.cfa_offset == described.cfa_offset && decoded.expression == described.expression;
+}
+
 // The rule of each byte.
 std::vector<UnwindRule> RulesOf(const CompiledCfi& compiled, std::size_t bytes) {
   std::vector<UnwindRule> rules(bytes);
@@ -67,11 +83,15 @@ void CountSegment(const ElfSegment& segment, CfiSource source, Counts& counts) {
                               .text = code,
                               .begins_function = begin == 0},
                              decoded);
+    const CompiledCfi compiled = CompileCfi(source);
     const std::vector<UnwindRule> found = RulesOf(decoded, code.size());
-    const std::vector<UnwindRule> described = RulesOf(CompileCfi(source), code.size());
+    const std::vector<UnwindRule> described = RulesOf(compiled, code.size());
     for (std::size_t at = 0; at < code.size(); ++at) {
-      if (!described[at].is_frame()) continue;
-      if (!found[at].is_frame()) {
+      if (!described[at].is_frame()) {
+        const std::optional<bool> is_same =
+            IsSameWord(SpecialOf(found[at], decoded), SpecialOf(described[at], compiled));
+        if (is_same) ++(*is_same ? counts.same : counts.wrong);
+      } else if (!found[at].is_frame()) {
         ++counts.lost;
       } else {
         ++(IsSame(found[at], described[at]) ? counts.same : counts.wrong);

@@ -81,7 +81,8 @@ class RuleTexts {
       case SpecialRule::Base::kSp: return Sp();
       case SpecialRule::Base::kFp: return Fp();
       case SpecialRule::Base::kCfa: return "c";
-      case SpecialRule::Base::kOther: return DwarfRegisterName(architecture_, other);
+      case SpecialRule::Base::kOther:
+      case SpecialRule::Base::kKept: return DwarfRegisterName(architecture_, other);
     }
     return "?";
   }

@@ -62,6 +62,7 @@ enum Rule : std::uint32_t {
   kByExpression,
   kByRegister,
   kLost,
+  kCallsLeaf,
   kRuleCount
 };
 
@@ -86,6 +87,12 @@ UnwindModules MakeModules() {
       // breg7 0; breg9 0; lit8; mul; plus; deref; plus_uconst 8.
       ByExpression({0x77, 0, 0x79, 0, 0x38, 0x1E, 0x22, 0x06, 0x23, 8}),
       {.cfa = SpecialRule::Cfa::kLost, .ra = {}, .fp = {}},
+      {.cfa = SpecialRule::Cfa::kOffset,
+       .cfa_base = Base::kKept,
+       .cfa_other = 12,
+       .cfa_offset = 16,
+       .ra = kReturnBelowCfa,
+       .fp = {}},
   };
   const UnwindRule rules[kRuleCount] = {FromSp(1),
                                         FromSp(2),
@@ -101,7 +108,8 @@ UnwindModules MakeModules() {
                                         FromSp(0, 0),
                                         UnwindRule::Special(5),
                                         UnwindRule::Special(6),
-                                        UnwindRule::Special(7)};
+                                        UnwindRule::Special(7),
+                                        UnwindRule::Special(8)};
   std::vector<UnwindRow> rows;
   for (std::uint32_t i = 0; i < kRuleCount; ++i) rows.push_back({i * 0x100, rules[i]});
   rows.push_back({kRuleCount * 0x100, UnwindRule::Unknown()});
@@ -311,6 +319,37 @@ TEST(CfiStep, NestedTrampolinesEachGetTheirRbx) {
   EXPECT_EQ(WalkLazy(kKeepsRbx, stack, 0x7010).frames,
             (std::vector<Address>{InLazy(kKeepsRbx), InLazy(kTrampoline) - 1,
                                   InLazy(kTrampoline) - 1, InLazy(kOutermost) - 1}));
+}
+
+// The walk of a frame by r12, which the code that it calls leaves alone.
+Trace WalkKept(Rule innermost, Address r12, const FakeStack& stack, bool has_general = true) {
+  Address words[kX86_64GeneralRegisters] = {};
+  words[12] = r12;
+  const X86_64GeneralRegisters general(words);
+  const X86_64Registers registers{
+      .pc = In(innermost), .sp = kBase, .fp = 0, .general = has_general ? &general : nullptr};
+  return WalkCfi(registers, stack);
+}
+
+TEST(CfiStep, CountsFromARegisterThatWhatIsCalledLeavesAlone) {
+  const FakeStack stack(kBase, {In(kCallsLeaf), 0, 0, In(kStop)});
+  EXPECT_EQ(WalkKept(kLeaf, 0x7010, stack),
+            (Trace{{In(kLeaf), In(kCallsLeaf) - 1, In(kStop) - 1}, StackEnd::kComplete}));
+  EXPECT_EQ(WalkKept(kLeaf, 0x7010, stack, /*has_general=*/false).end, StackEnd::kNoUnwindInfo);
+  // The frame is the second that was called, or the innermost, about to call.
+  const FakeStack deep(kBase, {In(kTwoWords), 0, In(kCallsLeaf), 0, 0, In(kStop)});
+  EXPECT_EQ(
+      WalkKept(kLeaf, 0x7020, deep).frames,
+      (std::vector<Address>{In(kLeaf), In(kTwoWords) - 1, In(kCallsLeaf) - 1, In(kStop) - 1}));
+  EXPECT_EQ(WalkKept(kCallsLeaf, 0x7010, stack).frames.back(), In(kStop) - 1);
+}
+
+TEST(CfiStep, ARegisterOfASignalsHandlerIsNotTheCallers) {
+  const FakeStack stack(
+      kBase, {In(kSignal), 0x1111, 0x2222, 0x7028, In(kLeaf, 0), In(kCallsLeaf), 0, 0, In(kStop)});
+  EXPECT_EQ(WalkKept(kLeaf, 0x7038, stack),
+            (Trace{{In(kLeaf), In(kSignal) - 1, In(kLeaf, 0), In(kCallsLeaf) - 1},
+                   StackEnd::kNoUnwindInfo}));
 }
 
 TEST(CfiStep, LinkRegisterHoldsTheCallerOfALeafOnly) {

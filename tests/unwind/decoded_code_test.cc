@@ -1,8 +1,9 @@
-#include "../../src/unwind/decoded_code.h"
+#include "../../src/unwind/decoded/decoded_code.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <random>
 #include <string>
 #include <vector>
@@ -13,7 +14,8 @@ namespace strobe::testing {
 namespace {
 
 // The rules of `code` alone, by which each byte is unwound: "sp+N", "fp+N", and " fp@N" where the
-// caller's frame pointer lies; "lost" and "unknown".
+// caller's frame pointer lies; "register R+N", by DWARF's number; "expression", "lost" and
+// "unknown".
 class Decoded {
  public:
   explicit Decoded(const std::vector<std::uint8_t>& code, bool begins_function = true) {
@@ -37,7 +39,14 @@ class Decoded {
     }
     if (rule == UnwindRule::Stop()) return "end";
     const SpecialRule& special = compiled_.specials[rule.special_number()];
-    return special.cfa == SpecialRule::Cfa::kLost ? "lost" : "unknown";
+    switch (special.cfa) {
+      case SpecialRule::Cfa::kLost: return "lost";
+      case SpecialRule::Cfa::kExpression: return "expression";
+      case SpecialRule::Cfa::kOffset:
+        return "register " + std::to_string(special.cfa_other) + "+" +
+               std::to_string(special.cfa_offset);
+      default: return "unknown";
+    }
   }
 
  private:
@@ -105,6 +114,73 @@ TEST(DecodedCode, FollowsTheCasesOfASwitch) {
   EXPECT_EQ(decoded.At(7), "sp+16");
 }
 
+// As libjpeg-turbo has it: push %rbp; mov %rsp, %rax; sub $4, %rsp; and $-16, %rsp;
+// mov %rax, (%rsp); mov %rsp, %rbp; nop; mov %rbp, %rsp; pop %rsp; pop %rbp; ret.
+TEST(DecodedCode, FollowsAnAlignedFrame) {
+  const Decoded decoded({0x55, 0x48, 0x89, 0xE0, 0x48, 0x83, 0xEC, 0x04, 0x48,
+                         0x83, 0xE4, 0xF0, 0x48, 0x89, 0x04, 0x24, 0x48, 0x89,
+                         0xE5, 0x90, 0x48, 0x89, 0xEC, 0x5C, 0x5D, 0xC3});
+  EXPECT_EQ(decoded.At(4), "sp+16 fp@16");
+  EXPECT_EQ(decoded.At(12), "register 0+16") << "aligned, and rax has what it was";
+  EXPECT_EQ(decoded.At(16), "expression");
+  EXPECT_EQ(decoded.At(19), "expression");
+  EXPECT_EQ(decoded.At(23), "expression");
+  EXPECT_EQ(decoded.At(24), "sp+16 fp@16");
+  EXPECT_EQ(decoded.At(25), "sp+8");
+}
+
+// As x264 has it: mov %rsp, %rcx; and $-16, %rsp; call 1f; mov %rcx, %rsp; ret; 1: its helper.
+std::vector<std::uint8_t> CodeWithHelper(std::initializer_list<std::uint8_t> helper) {
+  std::vector<std::uint8_t> code = {0x48, 0x89, 0xE1, 0x48, 0x83, 0xE4, 0xF0, 0xE8,
+                                    0x04, 0,    0,    0,    0x48, 0x89, 0xCC, 0xC3};
+  AppendCode(code, helper);
+  return code;
+}
+
+TEST(DecodedCode, FollowsAnAlignedFrameByARegisterThatItsHelperLeavesAlone) {
+  const Decoded decoded(CodeWithHelper({0x31, 0xC0, 0xC3}));  // xor %eax, %eax; ret
+  EXPECT_EQ(decoded.At(7), "register 2+8") << "rcx";
+  EXPECT_EQ(decoded.At(12), "register 2+8");
+  EXPECT_EQ(decoded.At(15), "sp+8");
+  const Decoded other(CodeWithHelper({0x31, 0xC9, 0xC3}));  // xor %ecx, %ecx; ret
+  EXPECT_EQ(other.At(7), "lost") << "such a function has no way back";
+}
+
+// Vectors' registers have the same numbers as rsp and rbp: vpextrd $1, %xmm4, (%rdi).
+TEST(DecodedCode, FollowsCodeWithVectors) {
+  const Decoded decoded({0x53, 0xC4, 0xE3, 0x79, 0x16, 0x27, 0x01, 0x5B, 0xC3});
+  EXPECT_EQ(decoded.At(7), "sp+16");
+  EXPECT_EQ(decoded.At(8), "sp+8");
+}
+
+// lea 16(%rip), %rdx; movslq (%rdx,%rcx,4), %rax; add %rdx, %rax; jmp *%rax, and what follows.
+std::vector<std::uint8_t> CodeWithSwitch(std::initializer_list<std::uint8_t> parts) {
+  std::vector<std::uint8_t> code = {0x48, 0x8D, 0x15, 0x10, 0,    0,    0,    0x48,
+                                    0x63, 0x04, 0x8A, 0x48, 0x01, 0xD0, 0xFF, 0xE0};
+  AppendCode(code, parts);
+  return code;
+}
+
+// Nothing else tells that it is a function than the parts that its table leads to.
+TEST(DecodedCode, FollowsAFunctionThatEndsInASwitch) {
+  const bool begins = false;
+  std::vector<std::uint8_t> code = {0xC3};  // the function before
+  FillUp(code);
+  const std::vector<std::uint8_t> right = CodeWithSwitch({0x31, 0xC0, 0xC3, 0x31, 0xC9, 0xC3});
+  code.insert(code.end(), right.begin(), right.end());
+  const Decoded decoded(code, begins);
+  EXPECT_EQ(decoded.At(16), "sp+8");
+  EXPECT_EQ(decoded.At(30), "sp+8");
+  EXPECT_EQ(decoded.At(32), "sp+8");
+  EXPECT_EQ(decoded.At(35), "sp+8");
+  // A part that pops what the code before it would have pushed.
+  std::vector<std::uint8_t> wrong = {0xC3};
+  FillUp(wrong);
+  const std::vector<std::uint8_t> part = CodeWithSwitch({0x31, 0xC0, 0x5B, 0xC3});
+  wrong.insert(wrong.end(), part.begin(), part.end());
+  EXPECT_EQ(Decoded(wrong, begins).At(16), "lost");
+}
+
 // A call that never returns: what stands behind it is another function.
 TEST(DecodedCode, EndsAFunctionAtACallThatNeverReturns) {
   std::vector<std::uint8_t> code = {0x53, 0x85, 0xFF, 0x74, 0x02, 0x5B, 0xC3,  // as above
@@ -115,6 +191,21 @@ TEST(DecodedCode, EndsAFunctionAtACallThatNeverReturns) {
   EXPECT_EQ(decoded.At(7), "sp+16");
   EXPECT_EQ(decoded.At(16), "sp+8");
   EXPECT_EQ(decoded.At(18), "sp+8");
+}
+
+// Nor does a call end it where another function may begin, if what is called returns.
+TEST(DecodedCode, GoesOnBehindACallOfALeaf) {
+  std::vector<std::uint8_t> code = {0xC3};  // the function before
+  FillUp(code);
+  // sub $8, %rsp; nop; call 1f, to where a function may begin; add $8, %rsp; ret; 1: ret
+  AppendCode(code, {0x48, 0x83, 0xEC, 0x08, 0x66, 0x0F, 0x1F, 0x84, 0,    0,    0,
+                    0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+                    0x90, 0x90, 0x90, 0x90, 0x90, 0xE8, 0x05, 0,    0,    0});
+  AppendCode(code, {0x48, 0x83, 0xC4, 0x08, 0xC3, 0xC3});
+  const Decoded decoded(code, /*begins_function=*/false);
+  EXPECT_EQ(decoded.At(43), "sp+16");
+  EXPECT_EQ(decoded.At(48), "sp+16");
+  EXPECT_EQ(decoded.At(52), "sp+8");
 }
 
 TEST(DecodedCode, DoesNotBelieveWhatEndsWrong) {

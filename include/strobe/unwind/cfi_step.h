@@ -54,18 +54,25 @@ class CfiStep {
     const UnwindRule rule = modules.FindRule(state.code_address());
     if (rule.is_frame()) return StepPlain(state, memory, rule);
     const StepResult result = StepByTable(modules, state, memory, nullptr);
-    Address special = 0;
-    return result == StepResult::kLost && RecoverSpecialRegister(modules, state, memory, special)
-               ? StepByTable(modules, state, memory, &special)
+    RecoveredRegisters recovered;
+    return result == StepResult::kLost && Recover(modules, state, memory, recovered)
+               ? StepByTable(modules, state, memory, &recovered)
                : result;
   }
 
-  // The same by the code's table. `special` is the value of the special register in this frame, or
-  // nullptr if the value is not known.
+  // What another walk from the innermost frame found for a frame that lies above.
+  struct RecoveredRegisters {
+    Address special = 0;      // the special register's value
+    bool has_special = true;  // it is known
+    bool is_called = true;    // calls alone lead from the frame to the innermost: no signal
+  };
+
+  // The same by the code's table. `recovered` is what is known of other registers in this frame, or
+  // nullptr.
   template <class Registers, StackMemory M>
   [[gnu::noinline]] STROBE_SIGNAL_SAFE static StepResult StepByTable(
       const UnwindModules& modules, FrameState<Registers>& state, const M& memory,
-      const Address* special) noexcept {
+      const RecoveredRegisters* recovered) noexcept {
     const Address pc = state.code_address();
     if (pc < kLowestCode && state.is_exact) return StepFromNowhere(modules, state, memory);
     const UnwindModules::Entry* const entry = modules.Find(pc);
@@ -76,7 +83,7 @@ class CfiStep {
     if (rule.is_frame()) return StepPlain(state, memory, rule);
     state.rule = rule;
     if (rule.kind() == UnwindRule::Kind::kStop) return StepResult::kEnd;
-    return StepSpecial(state, memory, entry->table->Special(rule), pc, special);
+    return StepSpecial(state, memory, entry->table->Special(rule), pc, recovered);
   }
 
   // From where no code is: a call through a null pointer, or by one to a member of nothing. The
@@ -123,31 +130,33 @@ class CfiStep {
     return internal::Return(state, ra, cfa, (fp & saves_fp) | (registers.fp & ~saves_fp), false);
   }
 
-  // The value of the special register in the frame of `state`: walks there once more, and follows
-  // where functions save the register.
+  // Walks to the frame of `state` once more, and follows where functions save the special register,
+  // and whether the frame was called.
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE static bool RecoverSpecialRegister(
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE static bool Recover(
       const UnwindModules& modules, FrameState<Registers>& state, const M& memory,
-      Address& special) noexcept {
+      RecoveredRegisters& recovered) noexcept {
     const Registers* const innermost = state.innermost;
     if (innermost == nullptr || !innermost->has_general_registers() ||
         state.recoveries == kMaxRecoveries)
       return false;
     ++state.recoveries;
     FrameState<Registers> walk{.registers = *innermost, .innermost = innermost};
-    special = innermost->general_register(Registers::kSpecialRegister);
+    recovered.special = innermost->general_register(Registers::kSpecialRegister);
     for (std::size_t frames = 0; frames < kMaxFramesLimit; ++frames) {
       if (walk.registers.sp == state.registers.sp && walk.registers.pc == state.registers.pc &&
           walk.is_exact == state.is_exact)
         return true;
       const SavedRegister row = modules.FindSpecialRegister(walk.code_address());
       const Address sp = walk.registers.sp;
-      if (StepByTable(modules, walk, memory, &special) != StepResult::kCaller) return false;
-      if (row.where == SavedRegister::kUnknown) return false;
+      if (StepByTable(modules, walk, memory, &recovered) != StepResult::kCaller) return false;
+      recovered.is_called &= !walk.is_exact;
       const Address base = row.where == SavedRegister::kFromCfa ? walk.registers.sp : sp;
-      if (row.where != SavedRegister::kUnchanged &&
-          !memory.ReadWord(base + static_cast<Address>(std::int64_t{row.distance}), special))
-        return false;
+      recovered.has_special &=
+          row.where == SavedRegister::kUnchanged ||
+          (row.where != SavedRegister::kUnknown &&
+           memory.ReadWord(base + static_cast<Address>(std::int64_t{row.distance}),
+                           recovered.special));
     }
     return false;
   }
@@ -155,32 +164,41 @@ class CfiStep {
   // The value of a register that a walk does not keep; false if it is not known.
   template <class Registers>
   static bool OtherValue(const FrameState<Registers>& state, unsigned number,
-                         const Address* special, Address& value) noexcept {
-    const Registers* const innermost = state.innermost;
-    if (number == Registers::kSpecialRegister && special != nullptr) {
-      value = *special;
+                         const RecoveredRegisters* recovered, Address& value) noexcept {
+    if (number == Registers::kSpecialRegister && recovered != nullptr && recovered->has_special) {
+      value = recovered->special;
       return true;
     }
+    return state.innermost != nullptr && state.is_exact &&
+           state.registers.sp == state.innermost->sp && state.registers.pc == state.innermost->pc &&
+           InnermostValue(state, number, value);
+  }
+
+  // What it is in the innermost frame.
+  template <class Registers>
+  static bool InnermostValue(const FrameState<Registers>& state, unsigned number,
+                             Address& value) noexcept {
+    const Registers* const innermost = state.innermost;
     if (innermost == nullptr || !innermost->has_general_registers() ||
         number >= Registers::kGeneralRegisters)
       return false;
-    if (state.is_exact && state.registers.sp == innermost->sp &&
-        state.registers.pc == innermost->pc) {
-      value = innermost->general_register(number);
-      return true;
-    }
-    return false;
+    value = innermost->general_register(number);
+    return true;
   }
 
   // The value that an offset counts from; false if it is lost.
   template <class Registers>
   static bool BaseValue(const FrameState<Registers>& state, SpecialRule::Base base, unsigned other,
-                        const Address* special, Address cfa, Address& value) noexcept {
+                        const RecoveredRegisters* recovered, Address cfa, Address& value) noexcept {
     switch (base) {
       case SpecialRule::Base::kSp: value = state.registers.sp; return true;
       case SpecialRule::Base::kFp: value = state.registers.fp; return true;
       case SpecialRule::Base::kCfa: value = cfa; return true;
-      case SpecialRule::Base::kOther: return OtherValue(state, other, special, value);
+      case SpecialRule::Base::kOther: return OtherValue(state, other, recovered, value);
+      case SpecialRule::Base::kKept:
+        return recovered != nullptr && recovered->is_called
+                   ? InnermostValue(state, other, value)
+                   : OtherValue(state, other, recovered, value);
     }
     return false;
   }
@@ -190,7 +208,7 @@ class CfiStep {
   struct ExpressionMachine {
     const FrameState<Registers>& state;
     const M& memory;
-    const Address* special;
+    const RecoveredRegisters* recovered;
 
     STROBE_SIGNAL_SAFE bool Register(unsigned number, Address& value) const noexcept {
       constexpr DwarfRegisters kRegisters =
@@ -203,7 +221,7 @@ class CfiStep {
       } else if (number == kRegisters.pc) {
         value = state.registers.pc;
       } else {
-        return OtherValue(state, number, special, value);
+        return OtherValue(state, number, recovered, value);
       }
       return true;
     }
@@ -215,8 +233,8 @@ class CfiStep {
   template <class Registers, StackMemory M>
   [[gnu::noinline]] STROBE_SIGNAL_SAFE static StepResult EvaluateCfa(
       const FrameState<Registers>& state, const M& memory, const SpecialRule& rule,
-      const Address* special, Address& cfa) noexcept {
-    const ExpressionMachine<Registers, M> machine{state, memory, special};
+      const RecoveredRegisters* recovered, Address& cfa) noexcept {
+    const ExpressionMachine<Registers, M> machine{state, memory, recovered};
     switch (internal::ExpressionEvaluator(rule.expression.view(), machine).Run(cfa)) {
       case internal::ExpressionEnd::kValue: return StepResult::kCaller;
       case internal::ExpressionEnd::kNoMemory: return StepResult::kBroken;
@@ -228,20 +246,20 @@ class CfiStep {
 
   template <class Registers, StackMemory M>
   static StepResult FindCfa(const FrameState<Registers>& state, const M& memory,
-                            const SpecialRule& rule, Address pc, const Address* special,
-                            Address& cfa) noexcept {
+                            const SpecialRule& rule, Address pc,
+                            const RecoveredRegisters* recovered, Address& cfa) noexcept {
     Address base = 0;
     switch (rule.cfa) {
       case SpecialRule::Cfa::kUnknown: return StepResult::kUnknown;
       case SpecialRule::Cfa::kLost: return StepResult::kLost;
-      case SpecialRule::Cfa::kExpression: return EvaluateCfa(state, memory, rule, special, cfa);
+      case SpecialRule::Cfa::kExpression: return EvaluateCfa(state, memory, rule, recovered, cfa);
       case SpecialRule::Cfa::kPlt:
         cfa = state.registers.sp + 8 + ((pc & 15) >= rule.plt_threshold ? 8 : 0);
         return StepResult::kCaller;
       case SpecialRule::Cfa::kOffset:
       case SpecialRule::Cfa::kMemory: break;
     }
-    if (!BaseValue(state, rule.cfa_base, rule.cfa_other, special, 0, base))
+    if (!BaseValue(state, rule.cfa_base, rule.cfa_other, recovered, 0, base))
       return StepResult::kLost;
     cfa = base + static_cast<Address>(std::int64_t{rule.cfa_offset});
     if (rule.cfa == SpecialRule::Cfa::kMemory && !memory.ReadWord(cfa, cfa))
@@ -251,14 +269,15 @@ class CfiStep {
 
   template <class Registers, StackMemory M>
   static StepResult FindValue(const FrameState<Registers>& state, const M& memory,
-                              const SpecialRule::Location& location, const Address* special,
-                              Address cfa, Address& value) noexcept {
+                              const SpecialRule::Location& location,
+                              const RecoveredRegisters* recovered, Address cfa,
+                              Address& value) noexcept {
     if (location.where == SpecialRule::Where::kUnchanged) return StepResult::kCaller;
     if (location.where == SpecialRule::Where::kUndefined) {
       value = 0;
       return StepResult::kCaller;
     }
-    if (!BaseValue(state, location.base, location.other, special, cfa, value))
+    if (!BaseValue(state, location.base, location.other, recovered, cfa, value))
       return StepResult::kLost;
     if (location.where == SpecialRule::Where::kRegister) return StepResult::kCaller;
     return memory.ReadWord(value + static_cast<Address>(std::int64_t{location.offset}), value)
@@ -269,20 +288,22 @@ class CfiStep {
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE static StepResult StepSpecial(
       FrameState<Registers>& state, const M& memory, const SpecialRule& rule, Address pc,
-      const Address* special) noexcept {
+      const RecoveredRegisters* recovered) noexcept {
     Address cfa = 0;
     Address ra = state.registers.link_register();
     Address fp = state.registers.fp;
-    StepResult result = FindCfa(state, memory, rule, pc, special, cfa);
-    if (result == StepResult::kCaller) result = FindValue(state, memory, rule.ra, special, cfa, ra);
-    if (result == StepResult::kCaller) result = FindValue(state, memory, rule.fp, special, cfa, fp);
+    StepResult result = FindCfa(state, memory, rule, pc, recovered, cfa);
+    if (result == StepResult::kCaller)
+      result = FindValue(state, memory, rule.ra, recovered, cfa, ra);
+    if (result == StepResult::kCaller)
+      result = FindValue(state, memory, rule.fp, recovered, cfa, fp);
     // A caller's lr has been overwritten by its call.
     if (result == StepResult::kCaller && rule.ra.where == SpecialRule::Where::kUnchanged &&
         !state.is_exact)
       return StepResult::kBroken;
     Address lr = state.registers.link_register();
     if (result == StepResult::kCaller && rule.is_signal_frame)
-      result = FindValue(state, memory, rule.lr, special, cfa, lr);
+      result = FindValue(state, memory, rule.lr, recovered, cfa, lr);
     if (result != StepResult::kCaller) return result;
     if (rule.is_signal_frame) {
       // The interrupted frame may be on another stack, which may lie above or below.

@@ -72,8 +72,10 @@ static_assert(sizeof(UnwindRule) == 4);
 struct SpecialRule {
   // The register that an offset counts from. The walk recovers these three for every frame,
   // the special register where a rule asks for it (see SavedRegister), and any other only for the
-  // innermost.
-  enum class Base : std::uint8_t { kSp, kFp, kCfa, kOther };
+  // innermost. kKept is such another at a call of code that leaves it alone, with all that it
+  // calls: it holds what it held at the call, wherever in that code the walk begins, unless a
+  // signal's handler runs there.
+  enum class Base : std::uint8_t { kSp, kFp, kCfa, kOther, kKept };
   // Where a value comes from.
   enum class Where : std::uint8_t {
     kUnchanged,  // the register keeps it (the link register, for the return address)
@@ -84,7 +86,7 @@ struct SpecialRule {
   struct Location {
     Where where = Where::kUnchanged;
     Base base = Base::kCfa;
-    std::uint8_t other = 0;  // DWARF's number of the register, for Base::kOther
+    std::uint8_t other = 0;  // DWARF's number of the register, for Base::kOther and kKept
     std::int32_t offset = 0;
     friend bool operator==(const Location&, const Location&) = default;
   };

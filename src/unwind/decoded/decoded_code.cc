@@ -9,7 +9,10 @@
 #include "arch/frame_instruction.h"
 #include "arch/frame_machine.h"
 #include "arch/known_instructions.h"
+#include "called_code.h"
+#include "decoded_row.h"
 #include "strobe/unwind/known_code.h"
+#include "unwind/cfi_state.h"
 
 namespace strobe::internal {
 namespace {
@@ -19,12 +22,24 @@ using Kind = FrameInstruction::Kind;
 // Functions begin there, and loops.
 constexpr std::size_t kAlignment = 16;
 constexpr std::uint32_t kMaxZeros = 4096;  // between two sections
+// The most parts of a function that end in a switch, one behind the other, until one confirms them.
+constexpr std::size_t kMaxOpenParts = 8;
+
+// Reads `text`, which begins at 0.
+AnyMemoryReader ReaderOf(std::span<const std::uint8_t> text) {
+  return [text](Address at, std::span<std::uint8_t> bytes) {
+    const auto rest = text.subspan(std::min<std::size_t>(at, text.size()));
+    return static_cast<std::size_t>(
+        std::copy_n(rest.begin(), std::min(rest.size(), bytes.size()), bytes.begin()) -
+        bytes.begin());
+  };
+}
 
 // The functions of code whose first byte lies `offset` behind where a function may begin.
 class Functions {
  public:
   Functions(std::uint32_t offset, std::span<const std::uint8_t> text)
-      : offset_(offset), text_(text), places_(text.size()) {}
+      : offset_(offset), text_(text), places_(text.size()), called_(ReaderOf(text)) {}
 
   // `begin`: of one of them, where that is known.
   void Find(std::optional<std::uint32_t> begin) {
@@ -37,13 +52,14 @@ class Functions {
     GuessOthers();
   }
 
-  // The rows of [begin, end), the first at `offset`; `lost` is the rule of what is not known.
+  // The rows of [begin, end), the first at `offset`. Adds special rules to `specials`.
   [[nodiscard]] std::vector<UnwindRow> Rows(std::uint32_t begin, std::uint32_t end,
-                                            std::uint32_t offset, UnwindRule lost) const {
+                                            std::uint32_t offset,
+                                            std::vector<SpecialRule>& specials) const {
+    const UnwindRow lost{.rule = AddLostRule(specials)};
     std::vector<UnwindRow> rows;
     for (std::uint32_t at = begin; at < end; at = After(at)) {
-      const Place& place = places_[at];
-      UnwindRow row = RowAt(place).value_or(UnwindRow{.rule = lost});
+      UnwindRow row = RowAt(places_[at], specials).value_or(lost);
       row.offset = offset + (at - begin);
       if (rows.empty() || rows.back().rule != row.rule ||
           rows.back().special_register != row.special_register)
@@ -76,6 +92,7 @@ class Functions {
     bool is_guessed = false;
     bool is_broken = false;
     bool is_confirmed = false;   // something has left it as a function is left
+    bool is_open = false;        // it is confirmed if the code behind it is
     bool may_jump_away = false;  // also by a jump through a register or memory
     bool has_frame = false;      // has ever pushed something
     bool is_outermost = false;   // has no caller
@@ -168,13 +185,37 @@ class Functions {
       if (places_[at].function == kNone) FollowOrUndo(at, frame, frame.is_left());
     }
   }
-  bool FollowOrUndo(std::uint32_t begin, const DecodedFrame& frame, bool may_jump_away) {
+  // `parts` come before it, of which nothing but a switch at the end tells that they are right.
+  bool FollowOrUndo(std::uint32_t begin, const DecodedFrame& frame, bool may_jump_away,
+                    std::size_t parts = 0) {
     const std::size_t beside = beside_.size();
     if (Follow(begin, /*is_guessed=*/true, frame, may_jump_away)) return true;
+    const std::vector<std::uint32_t> reached = std::move(reached_);
+    if (parts < kMaxOpenParts && IsOpen() && ConfirmBehind(begin, parts + 1)) return true;
     beside_.resize(beside);
-    for (const std::uint32_t at : reached_) places_[at].function = kNone;
+    for (const std::uint32_t at : reached) places_[at].function = kNone;
     functions_.pop_back();
     return false;
+  }
+
+  // Whether the last function that was followed is right if the code is that its switches lead to.
+  [[nodiscard]] bool IsOpen() const {
+    const Function& function = functions_.back();
+    return !function.is_broken && function.switch_frame && HasAllJumpsToBegin(function);
+  }
+  // Follows that code from behind the function on, which began at `begin`.
+  bool ConfirmBehind(std::uint32_t begin, std::size_t parts) {
+    const std::size_t number = functions_.size() - 1;
+    std::uint32_t at = begin;
+    while (at < text_.size() && places_[at].function != kNone) at = After(at);
+    at = SkipPadding(at);
+    if (at >= text_.size() || places_[at].function != kNone || places_[at].is_begin) return false;
+    functions_[number].is_open = true;
+    const DecodedFrame frame = *functions_[number].switch_frame;
+    if (!FollowOrUndo(at, frame, /*may_jump_away=*/false, parts)) return false;
+    if (!functions_.back().switch_frame) functions_.back().switch_frame = frame;
+    functions_[number].is_open = false;
+    return functions_[number].is_confirmed = !functions_[number].is_broken;
   }
 
   bool Guess(std::uint32_t begin, std::uint32_t previous) {
@@ -210,8 +251,11 @@ class Functions {
     Function& followed = functions_.back();
     followed.is_outermost = BeginsProgram(text_.subspan(begin));
     if (followed.is_outermost) return true;
-    return !followed.is_broken && followed.is_confirmed &&
-           followed.jumps_to_begin == places_[begin].jumps;
+    return !followed.is_broken && followed.is_confirmed && HasAllJumpsToBegin(followed);
+  }
+  // Nothing else jumps there.
+  [[nodiscard]] bool HasAllJumpsToBegin(const Function& function) const {
+    return function.jumps_to_begin == places_[function.begin].jumps;
   }
 
   void Reach(std::uint32_t number, std::uint32_t at, const DecodedFrame& frame) {
@@ -239,8 +283,8 @@ class Functions {
   // Code that another function has reached, which must have found the same.
   void Share(Function& function, const Place& place, const DecodedFrame& frame) {
     Function& other = functions_[place.function];
-    const bool is_same = frames_[place.frame] == frame;
-    function.is_confirmed |= is_same;
+    const bool is_same = IsSame(frames_[place.frame], frame);
+    function.is_confirmed |= is_same && !other.is_open;
     function.is_broken |= !is_same;
     other.is_broken |= !is_same && !function.is_guessed;
   }
@@ -254,6 +298,7 @@ class Functions {
     const FrameInstruction instruction = DecodeFrameInstruction(text_.subspan(at));
     Function& function = functions_[number];
     const bool is_first = std::exchange(places_[at].bytes, instruction.bytes) == 0;
+    // A copy: what is reached adds frames.
     const DecodedFrame before = frames_[places_[at].frame];
     const std::uint32_t next = at + instruction.bytes;
     switch (instruction.kind) {
@@ -261,7 +306,7 @@ class Functions {
       case Kind::kEnd: return;
       case Kind::kReturn: return Leave(function, before);
       case Kind::kJumpThrough:
-        if (before.is_left()) {
+        if (before.is_left() && !IsSwitch(instruction, before)) {
           function.is_confirmed |= function.may_jump_away;
         } else {
           function.switch_frame = before;
@@ -281,17 +326,24 @@ class Functions {
         }
         if (instruction.kind == Kind::kJump) return;
         break;
-      case Kind::kCall:
-        if (IsOpenBehindCall(next)) {
-          beside_.emplace_back(next, before);
-          return;
-        }
-        break;
       default: break;
     }
     FrameMachine machine(before);
-    machine.Execute(instruction);
+    machine.Execute(instruction, next);
+    if (instruction.kind == Kind::kCall) {
+      const std::optional<std::uint32_t> target =
+          instruction.has_target ? Target(at, instruction) : std::nullopt;
+      machine.Forget(called_.WrittenByCall(before, target));
+      if (IsOpenBehindCall(next) && !(target && called_.Returns(*target)))
+        return static_cast<void>(beside_.emplace_back(next, machine.frame()));
+    }
     Reach(number, next, machine.frame());
+  }
+
+  // Whether a jump through a register goes to where a table in the code says.
+  static bool IsSwitch(const FrameInstruction& jump, const DecodedFrame& frame) {
+    return jump.register_number != FrameInstruction::kNoRegister &&
+           frame.places[jump.register_number].base == FramePlace::kTarget;
   }
 
   // Whether another function may begin behind a call that ends before `next`.
@@ -305,36 +357,18 @@ class Functions {
     return static_cast<std::uint32_t>(frames_.size() - 1);
   }
 
-  [[nodiscard]] std::optional<UnwindRow> RowAt(const Place& place) const {
+  [[nodiscard]] std::optional<UnwindRow> RowAt(const Place& place,
+                                               std::vector<SpecialRule>& specials) const {
     if (place.function == kNone) return std::nullopt;
     const Function& function = functions_[place.function];
     if (function.is_outermost) return UnwindRow{.rule = UnwindRule::Stop()};
-    return function.is_broken ? std::nullopt : RowOf(frames_[place.frame]);
-  }
-
-  static std::optional<UnwindRow> RowOf(const DecodedFrame& frame) {
-    const bool is_from_sp = frame.sp_depth != DecodedFrame::kNot;
-    const std::int32_t depth = is_from_sp ? frame.sp_depth : frame.fp_depth;
-    const std::int32_t fp_slot = frame.fp.is_on_stack() ? frame.fp.slot : 0;
-    if (depth < 8 || depth % 8 != 0 || fp_slot % 8 != 0 || frame.fp.state == KeptRegister::kLost)
-      return std::nullopt;
-    const auto words = static_cast<std::uint32_t>(depth / 8);
-    const auto fp_words = static_cast<std::uint32_t>(fp_slot / 8);
-    if (words > UnwindRule::kMaxCfaWords || fp_words > UnwindRule::kMaxSlotWords)
-      return std::nullopt;
-    SavedRegister special{.where = SavedRegister::kUnchanged};
-    if (frame.special.is_on_stack())
-      special = {.where = SavedRegister::kFromCfa, .distance = -frame.special.slot};
-    if (frame.special.state == KeptRegister::kLost) special = {};
-    return UnwindRow{
-        .rule = UnwindRule::Frame(
-            is_from_sp ? UnwindRule::Kind::kFromSp : UnwindRule::Kind::kFromFp, words, 1, fp_words),
-        .special_register = special};
+    return function.is_broken ? std::nullopt : DecodedRow(frames_[place.frame], specials);
   }
 
   const std::uint32_t offset_;
   const std::span<const std::uint8_t> text_;
   std::vector<Place> places_;
+  CalledCode called_;
   std::vector<DecodedFrame> frames_;
   std::vector<Function> functions_;
   std::vector<std::uint32_t> waiting_;  // places of the function that is followed
@@ -343,16 +377,6 @@ class Functions {
   // known there if none does.
   std::vector<std::pair<std::uint32_t, DecodedFrame>> beside_;
 };
-
-// The number of the rule of what cannot be followed.
-std::uint32_t LostRule(std::vector<SpecialRule>& specials) {
-  auto lost = std::ranges::find(specials, SpecialRule::Cfa::kLost, &SpecialRule::cfa);
-  if (lost == specials.end()) {
-    lost = specials.emplace(lost);
-    lost->cfa = SpecialRule::Cfa::kLost;
-  }
-  return static_cast<std::uint32_t>(lost - specials.begin());
-}
 
 }  // namespace
 
@@ -365,8 +389,7 @@ void AddDecodedCode(const UndescribedCode& code, CompiledCfi& compiled) {
   Functions functions(code.begin % kAlignment + kAlignment * code.before - code.before, code.text);
   if (!functions.HasCode(begin, end)) return;
   functions.Find(code.begins_function ? std::optional(begin) : std::nullopt);
-  const std::vector<UnwindRow> rows =
-      functions.Rows(begin, end, code.begin, UnwindRule::Special(LostRule(compiled.specials)));
+  const std::vector<UnwindRow> rows = functions.Rows(begin, end, code.begin, compiled.specials);
   ReplaceRows(compiled, code.begin, code.begin + (end - begin), rows);
 }
 
