@@ -4,8 +4,8 @@
 //
 //   STROBE_WORKER=1 worker_program DIRECTORY SECONDS END
 //
-// with an END of stop, exit, kill, abort, again, orphan, toggle, fork, record, family, attach,
-// scribble, count.
+// with an END of stop, exit, kill, abort, again, lost, closed, orphan, toggle, fork, record,
+// family, attach, scribble, count.
 //
 // "count": says "begun", and at its end what CPU time its threads have used: see worker_soak.py.
 // "scribble": a child writes into the memory that the worker shares, at random, and ends it all.
@@ -18,10 +18,13 @@
 // "family": a forked child, and one that it executes, have profilers of their own, too.
 // "orphan": leaves a child behind, which has all its descriptors but the standard ones, and dies.
 // "again": says "half", waits for a line, and does all once more.
+// "lost", "closed": so, but closes its sockets, or all its files, before it goes on. A child has
+// them all the same.
 // "kill", "abort", "orphan": of the main thread, the worker knows by then what it has used.
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +43,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -86,6 +90,24 @@ std::atomic<std::int64_t> others_cpu_ns{0};  // of registered threads but the ma
 
 std::mutex ended_mutex;
 std::vector<pid_t> ended;  // threads, which have ended or are about to
+
+// Closes those of its files, but the standard ones, of which is_lost says so. A child, which ends
+// with the calling thread, keeps all.
+template <class Predicate>
+void LoseFiles(const Predicate& is_lost) {
+  const pid_t program = getpid();
+  if (fork() == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (getppid() == program) pause();
+    _exit(0);
+  }
+  for (int number = STDERR_FILENO + 1; number < 1024; ++number) {
+    std::error_code error;
+    const std::string link = "/proc/self/fd/" + std::to_string(number);
+    const std::filesystem::path file = std::filesystem::read_symlink(link, error);
+    if (!error && is_lost(file.string())) close(number);
+  }
+}
 
 // The calling thread's CPU time from here to its end.
 struct Counted {
@@ -376,9 +398,12 @@ int main(int argc, char** argv) {
     WorkOnThreads(profiler, code, cpu_ns);
   }
   if (end == "family" && !AwaitFamily()) return 5;
-  if (end == "again" || end == "attach") {
+  if (end == "again" || end == "attach" || end == "lost" || end == "closed") {
     Say("half");
     std::getchar();
+    if (end == "lost")
+      LoseFiles([](const std::string& file) { return file.starts_with("socket"); });
+    if (end == "closed") LoseFiles([](const std::string& /*file*/) { return true; });
     // Notices that the worker has died.
     std::thread([&] { const auto own = profiler.RegisterThread("first"); }).join();
     WorkOnThreads(profiler, code, cpu_ns);

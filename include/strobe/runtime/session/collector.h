@@ -110,6 +110,12 @@ class Collector {
   }
 
  private:
+  // False if another process drains the channels by now.
+  static bool HasChannels() {
+    if constexpr (AdoptsChannels<Platform>) return Platform::HasArea();
+    return true;
+  }
+
   void Run() {
     static_cast<void>(Platform::CurrentThread());  // so that its later calls are cheap
     if constexpr (requires { Platform::WakeInTime(); }) Platform::WakeInTime();
@@ -118,7 +124,7 @@ class Collector {
         Platform::ProcessCpuTimeNs() - counters_.process_cpu_ns.load(std::memory_order_relaxed);
     Plan(clock_.MonotonicNs());
     std::unique_lock lock(monitor_);
-    while (!is_ending_) {
+    while (!is_ending_ && HasChannels()) {
       const typename Platform::Instant since_wake;
       const std::uint64_t asked = periods_asked_;
       const std::int64_t now_ns = clock_.MonotonicNs();
