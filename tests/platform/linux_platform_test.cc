@@ -24,12 +24,15 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "strobe/base/sanitizers.h"
 #include "strobe/platform/capture_target.h"
+#include "strobe/platform/linux/own_files.h"
+#include "support/in_child.h"
 #include "support/until_seen.h"
 
 namespace strobe {
@@ -90,6 +93,19 @@ class LinuxPlatformTest : public ::testing::Test {
 
   const int signal_ = LinuxPlatform::DefaultSignal();
 };
+
+// The limit of a user's processes counts threads, but not those of root.
+TEST_F(LinuxPlatformTest, AThreadThatIsRefusedSaysWhy) {
+  constexpr uid_t kNobody = 65534;
+  EXPECT_TRUE(testing::HoldsInChild([] {
+    const rlimit none{};
+    if (geteuid() == 0 && setresuid(kNobody, kNobody, kNobody) != 0) return true;
+    if (setrlimit(RLIMIT_NPROC, &none) != 0) return true;
+    LinuxPlatform::OwnThread refused = LinuxPlatform::RunOnOwnThread("refused", [] {});
+    const LinuxPlatform::OwnThread moved = std::move(refused);
+    return !moved.IsRunning() && moved.error() == EAGAIN;
+  }));
+}
 
 TEST_F(LinuxPlatformTest, ATimerCountsItsOwnThreadsCpuTimeWithOverruns) {
   constexpr std::int64_t kPeriodNs =

@@ -89,14 +89,14 @@ class RunningSession {
     }
     if (absl::Status status = worker_->Check(); !status.ok()) return status;
     maker_.Begin();
-    if (!worker_->Begin())
-      return absl::ResourceExhaustedError("the system refuses another thread for the exporter");
+    if (absl::Status status = worker_->Begin(); !status.ok()) return status;
     // From here on nothing may throw, because the exporter's thread runs.
     registry_.BeginCollecting();
-    if (collector_.Begin()) return absl::OkStatus();
+    absl::Status status = collector_.Begin();
+    if (status.ok()) return status;
     session_.FinishAll();
     static_cast<void>(worker_->End(ExportDeadline()));
-    return absl::ResourceExhaustedError("the system refuses another thread for the collector");
+    return status;
   }
 
   // Exports what has been sampled, and ends all recordings. Throws nothing: what finds no memory is

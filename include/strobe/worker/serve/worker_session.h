@@ -15,6 +15,7 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
 #include "strobe/export/parts.h"
+#include "strobe/platform/refused_thread.h"
 #include "strobe/runtime/code/code_registry.h"
 #include "strobe/runtime/code/loaded_code.h"
 #include "strobe/runtime/drain/collector_counters.h"
@@ -77,9 +78,9 @@ class WorkerSession {
     CountLostEvents();
     keeper_thread_ =
         WorkerPlatform::RunOnOwnThread("strobe-attend", [this] { KeepRegistrations(); });
-    if (keeper_thread_.IsRunning()) return absl::OkStatus();
-    static_cast<void>(running_->End());
-    return absl::ResourceExhaustedError("the system refuses another thread for the worker");
+    absl::Status status = StatusOfThread("the worker", keeper_thread_);
+    if (!status.ok()) static_cast<void>(running_->End());
+    return status;
   }
 
   absl::Status Flush() { return running_->Flush(); }

@@ -94,8 +94,9 @@ class SharedArea {
   // The most chunks that any area has room for: see ChannelArena::kMaxChunks.
   static constexpr std::uint32_t kMaxChunks = 4096;
 
-  // True if the system has memory that a descriptor names, and sockets to send that.
-  static bool IsPossible();
+  // OK if the system has memory that a descriptor names, and sockets to send that. Unimplemented,
+  // with the system's reason, if not.
+  static absl::Status Available();
   // Makes one in memory. ResourceExhausted if the system refuses.
   static absl::StatusOr<SharedArea> Create(std::uint32_t chunks, std::uint32_t chunk_channels,
                                            std::uint64_t chunk_bytes);

@@ -97,12 +97,17 @@ void SharedArea::Place(std::byte* memory) {
   registrations_ = reinterpret_cast<SharedRegistration*>(memory + RegistrationsOffset(chunks_));
 }
 
-bool SharedArea::IsPossible() {
-  const int memory = memfd_create("strobe-channels", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (memory >= 0) close(memory);
-  if (connection >= 0) close(connection);
-  return memory >= 0 && connection >= 0;
+absl::Status SharedArea::Available() {
+  for (const auto& make : {+[] { return memfd_create("strobe", MFD_CLOEXEC | MFD_ALLOW_SEALING); },
+                           +[] { return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0); }}) {
+    const int file = make();
+    if (file < 0) {
+      return absl::UnimplementedError(
+          absl::StrCat("the system refuses memory that processes share: ", std::strerror(errno)));
+    }
+    close(file);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<SharedArea> SharedArea::Create(std::uint32_t chunks, std::uint32_t chunk_channels,
