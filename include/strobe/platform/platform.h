@@ -124,6 +124,7 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 //   kMappingAlignment. Its `bytes` are empty if the system refuses. A Mapping may be copied, and
 //   has what a platform needs to share the memory with another process. UnmapMemory(mapping) frees
 //   it.
+// * PutIntoCores(memory), optional: core dumps have this part of a Mapping; they need not before.
 // * DiscardMemory(memory, bytes): the content of this part is not needed any more. The platform may
 //   free its pages until they are touched again; the part then holds anything.
 template <class P>

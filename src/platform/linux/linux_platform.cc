@@ -380,6 +380,10 @@ LinuxPlatform::Mapping LinuxPlatform::MapMemory(std::uint64_t bytes) {
   return {.bytes = {static_cast<std::byte*>(memory), bytes}};
 }
 
+void LinuxPlatform::PutIntoCores(std::span<std::byte> memory) {
+  internal::AdvisePages(memory.data(), memory.size(), MADV_DODUMP);
+}
+
 void LinuxPlatform::DiscardMemory(void* memory, std::uint64_t bytes) {
   internal::AdvisePages(memory, bytes, MADV_DONTNEED);
 }

@@ -110,6 +110,7 @@ struct LinuxPlatform {
   static bool AtExit(void (*function)());
   static void WriteLine(const std::string& text);
   static Mapping MapMemory(std::uint64_t bytes);
+  static void PutIntoCores(std::span<std::byte> memory);
   static void UnmapMemory(Mapping mapping);
   static void DiscardMemory(void* memory, std::uint64_t bytes);
 };
