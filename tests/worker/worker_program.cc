@@ -5,9 +5,10 @@
 //   STROBE_WORKER=1 worker_program DIRECTORY SECONDS END
 //
 // with an END of stop, exit, kill, abort, again, lost, closed, orphan, toggle, fork, record,
-// family, attach, scribble, count.
+// family, attach, scribble, count, signals.
 //
 // "count": says "begun", and at its end what CPU time its threads have used: see worker_soak.py.
+// "signals": blocks all signals then, and goes on. Says how many signals it takes that nobody sent.
 // "scribble": a child writes into the memory that the worker shares, at random, and ends it all.
 // "fork": a child does all once more, with a session of its own, while the program's goes on.
 // "record": makes three recordings meanwhile: one until the session's end, a short one with one
@@ -25,6 +26,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -340,6 +342,40 @@ int Count(strobe::Profiler& profiler, const void* code, std::int64_t cpu_ns) {
   return 0;
 }
 
+// Blocks all signals, works until the worker has looked at the calling thread many times, and takes
+// what comes, by sigtimedwait and by a signalfd. Nobody sends any. Returns how many have come.
+int TakeSignals(strobe::Profiler& profiler) {
+  constexpr int kRecordings = 50;
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  const int file = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+  const auto take = [&] {
+    int taken = 0;
+    const timespec none{};
+    while (sigtimedwait(&all, nullptr, &none) > 0) ++taken;
+    for (signalfd_siginfo info{}; read(file, &info, sizeof(info)) > 0;) ++taken;
+    return taken;
+  };
+  // The collector has looked at the mask and sent its request before it records. So what was under
+  // way when the mask changed has come by then.
+  const bool has_recorded = HaveClockRead(profiler);
+  static_cast<void>(take());
+  std::atomic<int> recordings{has_recorded ? 0 : kRecordings};
+  std::thread recorder([&] {
+    while (recordings < kRecordings) recordings += HaveClockRead(profiler) ? 1 : kRecordings;
+  });
+  int taken = has_recorded ? 0 : -1;
+  while (recordings < kRecordings) {
+    MostOfIt();
+    taken += take();
+  }
+  recorder.join();
+  close(file);
+  pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
+  return taken;
+}
+
 // Waits until the signal has begun the session.
 void AwaitToggle(strobe::Profiler& profiler) {
   Say("ready");
@@ -398,6 +434,7 @@ int main(int argc, char** argv) {
     WorkOnThreads(profiler, code, cpu_ns);
   }
   if (end == "family" && !AwaitFamily()) return 5;
+  if (end == "signals") std::printf("taken %d\n", TakeSignals(profiler));
   if (end == "again" || end == "attach" || end == "lost" || end == "closed") {
     Say("half");
     std::getchar();

@@ -294,6 +294,14 @@ def check_again(program):
         return check_profile(run, "again")
 
 
+def check_signals(program):
+    """A thread that blocks all signals after it has registered finds none of the worker's pending. Its CPU time is in the profile."""
+    with tempfile.TemporaryDirectory() as directory:
+        run = Run(program, directory, "signals", {"STROBE_WALL_FREQUENCY_HZ": "200"}).finish()
+        check(run.status == 0 and run.output.startswith(b"taken 0\n"), "signals: %d %r %r" % (run.status, run.output, run.errors))
+        return check_profile(run, "signals")
+
+
 def lost_ns(profiles):
     """The CPU time that a worker has had of the one before, and that no profile has."""
     return sum(int(amount) for profile in profiles for amount in re.findall(r"amount in no profile: (\d+)", profile.comments[0]))
@@ -344,6 +352,7 @@ def main():
     until_seen(lambda: check_recordings(program), "record")
     for _ in range(3):
         check_scribble(program)
+    until_seen(lambda: check_signals(program), "signals")
     for end in "lost", "closed":
         for is_stopped in False, True:
             check_lost(program, end, is_stopped)
