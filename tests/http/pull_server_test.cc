@@ -14,6 +14,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "strobe/platform/linux/own_files.h"
 #include "strobe/strobe.h"
 #include "strobe/testing/pprof_reader.h"
 #include "support/in_child.h"
@@ -95,6 +96,16 @@ TEST_F(PullServerTest, ErrorsAndMetrics) {
   EXPECT_THAT(answer, HasSubstr("X-Go-Pprof: 1\r\n"));
   EXPECT_THAT(Get(server_.url(), "/metrics"), HasSubstr("strobe_samples_total"));
   EXPECT_THAT(Get(server_.url(), "/debug/pprof/cmdline"), HasSubstr("http_pull_server_test"));
+}
+
+// Such a thread cannot close what the server has open.
+TEST_F(PullServerTest, NobodyListensWhenAThreadWithFilesOfItsOwnHasStoppedIt) {
+  const std::string url = server_.url();
+  std::thread([&] {
+    internal::TakeOwnFiles();
+    server_.Stop();
+  }).join();
+  EXPECT_EQ(Get(url, "/metrics"), "no connection");
 }
 
 TEST_F(PullServerTest, StopEndsWhatIsUnderWay) {

@@ -21,6 +21,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -248,6 +249,24 @@ TEST_F(LinuxPlatformTest, ARandomTimerExpiresAfterEachGapThatItDraws) {
 // Its event is the program's all the same.
 TEST_F(LinuxPlatformTest, AThreadWithFilesOfItsOwnStartsAndStopsRandomTimers) {
   ExpectAnExpiryAfterEachGap(signal_, &LinuxPlatform::WithOwnFiles);
+}
+
+// Its handler could not reach the event, which would expire once and never again.
+TEST_F(LinuxPlatformTest, ARandomTimerIsRefusedForAThreadWithFilesOfItsOwn) {
+  std::promise<std::uint64_t> id;
+  std::promise<void> end;
+  std::thread other([&] {
+    id.set_value(internal::TakeOwnFiles() ? LinuxPlatform::CurrentThreadId() : 0);
+    end.get_future().wait();
+  });
+  const std::uint64_t thread_id = id.get_future().get();
+  internal::RandomTimer timer;
+  if (thread_id != 0) {
+    EXPECT_FALSE(LinuxPlatform::StartRandomTimer(timer, thread_id, 0, 1'000'000, 7, SIGURG));
+  }
+  EXPECT_EQ(timer.event, -1);
+  end.set_value();
+  other.join();
 }
 
 TEST_F(LinuxPlatformTest, ARandomTimerIsRefusedForASignalThatCouldDoHarm) {

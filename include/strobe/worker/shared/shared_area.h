@@ -111,6 +111,8 @@ class SharedArea {
   [[nodiscard]] SharedAreaHeader& header() const { return *header_; }
   // -1 if the program has closed it: no further worker can have the area then.
   [[nodiscard]] int descriptor() const { return file_.Number(); }
+  // Another one, which the caller owns, also on a thread that has files of its own.
+  [[nodiscard]] int NewDescriptor() const { return file_.Reopen(); }
   // Of that channel; nullptr beyond the room.
   [[nodiscard]] SharedRegistration* At(std::uint32_t channel) const;
   // The memory of a chunk of channels; empty beyond the room.

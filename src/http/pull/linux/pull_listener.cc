@@ -95,8 +95,6 @@ void PullListener::Stop() {
   is_stopped_ = true;
   Wake();
   thread_.Join();
-  connections_.clear();
-  listening_ = {};
 }
 
 absl::Status PullListener::Listen() {
@@ -123,6 +121,9 @@ void PullListener::Run() {
   }
   // Who waits for a recording that has been ended is told so.
   static_cast<void>(HasMemoryFor([this] { Round(); }));
+  // Here, because whoever calls Stop may have files of its own, and not these.
+  connections_.clear();
+  listening_ = {};
 }
 
 void PullListener::Round() {

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "strobe/clock/system_clock.h"
+#include "strobe/platform/linux/descriptor.h"
 #include "strobe/runtime/session/recording_calls.h"
 #include "strobe/worker/shared/listening_socket.h"
 #include "strobe/worker/shared/worker_offer.h"
@@ -98,7 +99,8 @@ absl::Status RemoteCore::Greet(WorkerProcess worker) {
       .value_types = JoinValueTypes(layout.value_types),
       .options = OptionLines()};
   Message message{.kind = MessageKind::kHello, .text = JoinHello(hello)};
-  if (!is_here_) message.descriptors = {area.descriptor(), -1};
+  const Descriptor memory(is_here_ ? -1 : area.NewDescriptor());
+  message.descriptors[0] = memory.get();
   absl::Status status = worker.socket().Send(message);
   ReplaceTables(std::move(offer->tables), std::move(offer->store));
   const absl::StatusOr<Message> answer =
