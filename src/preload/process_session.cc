@@ -17,6 +17,7 @@
 #include "preload_profiler.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/platform/native.h"
+#include "strobe/platform/refused_thread.h"
 
 namespace strobe::internal {
 namespace {
@@ -42,8 +43,13 @@ pthread_key_t registration_key;
 // Between EndBeforeExit and the thread that ends the session.
 sem_t exit_asked;
 sem_t exit_done;
+constinit std::atomic<bool> has_exit_thread{false};
 
 void WriteWarning(const std::string& what) { NativePlatform::WriteLine("strobe: " + what); }
+void WarnOfRefusal(const NativePlatform::OwnThread& thread, const char* use) {
+  const absl::Status status = StatusOfThread(use, thread);
+  if (!status.ok()) WriteWarning(std::string(status.message()));
+}
 
 timespec After(long time_ns) {
   timespec now{};
@@ -88,6 +94,8 @@ void RunExitThread(bool is_forked) {
       WriteWarning("cannot profile this program: out of memory");
     if (!has_worker) AwaitExits();
   });
+  has_exit_thread.store(thread.IsRunning());
+  if (!is_forked) WarnOfRefusal(thread, "the last profile of a program that calls _exit");
   thread.Detach();
 }
 
@@ -121,7 +129,7 @@ void StartOnOwnThread(ProfilerOptions options) {
   auto thread = NativePlatform::RunOnOwnThread("strobe-start", [&start] {
     if (!HasMemoryFor(start)) WriteWarning("cannot profile this program: out of memory");
   });
-  if (!thread.IsRunning()) WriteWarning("cannot profile this program: the system refuses a thread");
+  WarnOfRefusal(thread, "the profile of this program");
   thread.Join();
 }
 
@@ -178,7 +186,7 @@ void RenameThisThread() noexcept {
 }
 
 void EndBeforeExit() noexcept {
-  if (has_worker || session_process.load() != getpid()) return;
+  if (has_worker || !has_exit_thread.load() || session_process.load() != getpid()) return;
   sem_post(&exit_asked);
   static_cast<void>(WaitUntil(exit_done, After(kMaxExitWaitS * kSecondNs)));
 }

@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "dwarf_file.h"
-#include "dwarf_index.h"
-#include "dwarf_source.h"
-#include "dwarf_split.h"
+#include "dwarf/dwarf_file.h"
+#include "dwarf/dwarf_index.h"
+#include "dwarf/dwarf_source.h"
+#include "dwarf/dwarf_split.h"
+#include "elf/inflated_source.h"
 #include "fuzz_input.h"
-#include "inflated_source.h"
-#include "section_bytes.h"
+#include "images/section_bytes.h"
 #include "support/check.h"
 
 namespace strobe::testing {

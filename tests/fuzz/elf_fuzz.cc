@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "byte_source.h"
-#include "demangle.h"
-#include "elf_file.h"
+#include "elf/elf_file.h"
 #include "fuzz_input.h"
+#include "images/byte_source.h"
+#include "names/demangle.h"
 #include "strobe/core/thread_info.h"
 #include "support/check.h"
 

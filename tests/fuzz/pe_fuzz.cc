@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "byte_source.h"
-#include "demangle.h"
 #include "fuzz_input.h"
-#include "pe_symbols.h"
+#include "images/byte_source.h"
+#include "names/demangle.h"
+#include "pe/pe_symbols.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/symbolize/pe_image.h"
 #include "support/check.h"

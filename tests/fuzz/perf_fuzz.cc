@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "byte_source.h"
+#include "images/byte_source.h"
 #include "process/fake_image.h"
 #include "readers/read_perf.h"
 #include "strobe/encode/pprof_encoder.h"
@@ -25,9 +25,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const absl::StatusOr<LoadedProfile> loaded =
       ReadPerfData(std::span(&only, 1), {.files = *files, .kernel_symbols = ""});
   if (!loaded.ok()) return 0;
-  testing::Check(strobe::ProfileView::Make(loaded->profile, loaded->symbols).ok(),
-                 "all that a profile refers to is there");
-  testing::Check(strobe::PprofEncoder().EncodeUncompressed(loaded->profile, loaded->symbols).ok(),
-                 "a profile that was read is written");
+  strobe::testing::Check(strobe::ProfileView::Make(loaded->profile, loaded->symbols).ok(),
+                         "all that a profile refers to is there");
+  strobe::testing::Check(
+      strobe::PprofEncoder().EncodeUncompressed(loaded->profile, loaded->symbols).ok(),
+      "a profile that was read is written");
   return 0;
 }

@@ -54,8 +54,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   absl::StatusOr<LoadedProfile> loaded =
       ReadProfile(ReadBytes({reinterpret_cast<const char*>(data), size}));
   if (!loaded.ok()) return 0;
-  testing::Check(strobe::ProfileView::Make(loaded->profile, loaded->symbols).ok(),
-                 "all that a profile refers to is there");
+  strobe::testing::Check(strobe::ProfileView::Make(loaded->profile, loaded->symbols).ok(),
+                         "all that a profile refers to is there");
   CheckSum(*loaded);
   Print(*std::move(loaded));
   return 0;

@@ -97,7 +97,7 @@ void Run(FuzzInput input) {
   const std::span<std::byte> storage = fixture->registry.arena()->RingMemory(thread.index());
   thread.channel->ring.Reset(storage);
   std::fill(storage.begin(), storage.end(), std::byte{0});
-  internal::LoadedCode<FuzzTraits> code(fixture->code, fixture->counters);
+  internal::LoadedCode<FuzzTraits> code(fixture->code, fixture->counters.code);
   internal::Session<FuzzTraits> session(options, fixture->registry, code, fixture->counters, 1);
   fixture->registry.BeginCollecting();
   session.Begin();

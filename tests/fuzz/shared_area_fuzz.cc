@@ -79,7 +79,7 @@ struct Worker {
   internal::CodeRegistry generated;
   internal::CollectorCounters counters;
   internal::ThreadRegistry<Traits> registry{1000, kSharedRingBytes};
-  internal::LoadedCode<Traits> code{generated, counters};  // asks the registry at its end
+  internal::LoadedCode<Traits> code{generated, counters.code};  // asks the registry at its end
   std::optional<internal::Session<Traits>> session;
   internal::RegistrationKeeper<Traits> keeper{TheArea(), registry, counters};
 };
@@ -167,7 +167,7 @@ void Step(ManualSharing& sharing, Worker& worker, FuzzInput& input) {
     case 1:
     case 2: return Overwrite(sharing, input, code);
     case 3: return ChangeShared(input, code);
-    case 4: return worker.keeper.See(*worker.session);
+    case 4: return worker.keeper.Update(*worker.session);
     case 5: return static_cast<void>(worker.session->Drain());
     case 6:
       worker.session->Poll({}, ManualClock().MonotonicNs());
@@ -183,10 +183,10 @@ void Run(FuzzInput input) {
   ManualSharing& sharing = pristine->Restore();
   Worker worker;
   for (std::uint32_t i = 0; i < kThreads; ++i) sharing.Take(i);
-  worker.keeper.See(*worker.session);
+  worker.keeper.Update(*worker.session);
   for (std::size_t step = 0; step < kMaxSteps && !input.empty(); ++step)
     Step(sharing, worker, input);
-  worker.keeper.See(*worker.session);
+  worker.keeper.Update(*worker.session);
   worker.session->End();
   worker.session->FinishAll();
   CheckAndEncode(*worker.session);

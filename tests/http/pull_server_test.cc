@@ -14,6 +14,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "strobe/platform/linux/own_files.h"
 #include "strobe/strobe.h"
 #include "strobe/testing/pprof_reader.h"
 #include "support/in_child.h"
@@ -97,6 +98,16 @@ TEST_F(PullServerTest, ErrorsAndMetrics) {
   EXPECT_THAT(Get(server_.url(), "/debug/pprof/cmdline"), HasSubstr("http_pull_server_test"));
 }
 
+// Such a thread cannot close what the server has open.
+TEST_F(PullServerTest, NobodyListensWhenAThreadWithFilesOfItsOwnHasStoppedIt) {
+  const std::string url = server_.url();
+  std::thread([&] {
+    internal::TakeOwnFiles();
+    server_.Stop();
+  }).join();
+  EXPECT_EQ(Get(url, "/metrics"), "no connection");
+}
+
 TEST_F(PullServerTest, StopEndsWhatIsUnderWay) {
   std::string answer;
   const std::string url = server_.url();
@@ -136,7 +147,9 @@ TEST(PullServer, WrongOptionsAndAddressesAreErrors) {
   EXPECT_TRUE(absl::IsInvalidArgument(PullServer(profiler, {.port = 70000}).Start()));
   EXPECT_TRUE(absl::IsInvalidArgument(PullServer(profiler, {.address = ""}).Start()));
   EXPECT_TRUE(absl::IsInvalidArgument(PullServer(profiler, {.token = "a b"}).Start()));
-  EXPECT_TRUE(absl::IsUnavailable(PullServer(profiler, {.address = "192.0.2.1"}).Start()));
+  EXPECT_EQ(
+      PullServer(profiler, {.port = 7999, .address = "192.0.2.1"}).Start(),
+      absl::UnavailableError("cannot listen at 192.0.2.1:7999: Cannot assign requested address"));
 }
 
 }  // namespace

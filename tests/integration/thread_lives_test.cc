@@ -176,16 +176,31 @@ TEST(ShortThreads, AreEachWhatTheirClocksSay) {
   EXPECT_LE(SumByName(kept, "cpu").at("short"), bounds.high_ns);
 }
 
-// KiB in use of the mappings that want no huge pages: those of the rings.
-std::int64_t RingKib() {
+// KiB of the mappings that want no huge pages: those of the rings. `key` is "Rss:" for those in
+// use, "Size:" for all. Without those that no core has, if the caller wants only `in_cores`.
+std::int64_t RingKib(const std::string& key, bool in_cores = false) {
   std::ifstream smaps("/proc/self/smaps");
   std::int64_t sum = 0;
   std::int64_t of_mapping = 0;
   for (std::string line; std::getline(smaps, line);) {
-    if (line.starts_with("Rss:")) of_mapping = std::stoll(line.substr(4));
-    if (line.starts_with("VmFlags:") && line.find(" nh") != std::string::npos) sum += of_mapping;
+    if (line.starts_with(key)) of_mapping = std::stoll(line.substr(key.size()));
+    if (!line.starts_with("VmFlags:") || line.find(" nh") == std::string::npos) continue;
+    if (!in_cores || line.find(" dd") == std::string::npos) sum += of_mapping;
   }
   return sum;
+}
+
+TEST(RingMemory, IsInCoresIfTheOptionSaysSo) {
+  if (testing::kIsSanitized) GTEST_SKIP() << "the sanitizers' own memory looks like rings";
+  if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled"))
+    GTEST_SKIP() << "the kernel has no huge pages";
+  const std::int64_t before = RingKib("Size:", /*in_cores=*/true);
+  KeepingProfiler without;
+  const Registration first = without.RegisterThread("first");
+  EXPECT_EQ(RingKib("Size:", /*in_cores=*/true), before);
+  KeepingProfiler with({.threads = {.rings_in_cores = true}});
+  const Registration second = with.RegisterThread("second");
+  EXPECT_GE(RingKib("Size:", /*in_cores=*/true), before + 64 * 32);
 }
 
 TEST(RingMemory, IsThatOfFewPagesAThreadAndGivenBack) {
@@ -193,7 +208,7 @@ TEST(RingMemory, IsThatOfFewPagesAThreadAndGivenBack) {
   if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled"))
     GTEST_SKIP() << "the kernel has no huge pages";
   constexpr int kThreads = 64;
-  const std::int64_t before = RingKib();
+  const std::int64_t before = RingKib("Rss:");
   KeepingProfiler profiler(AtHighRate());
   ASSERT_EQ(profiler.Start(), absl::OkStatus());
   std::atomic<int> sampled{0};
@@ -210,7 +225,7 @@ TEST(RingMemory, IsThatOfFewPagesAThreadAndGivenBack) {
     });
   }
   for (int seen = 0; seen < kThreads; seen = sampled.load()) sampled.wait(seen);
-  const std::int64_t in_use = RingKib() - before;
+  const std::int64_t in_use = RingKib("Rss:") - before;
   EXPECT_GE(in_use, 4 * kThreads);
   // The rings and what walks remember are 60 KiB a thread. At a huge page each, all of it would be
   // in use. A thread waits from its first walk on, so it has written a few small records, and the
@@ -220,7 +235,7 @@ TEST(RingMemory, IsThatOfFewPagesAThreadAndGivenBack) {
   is_done.notify_all();
   for (std::thread& thread : threads) thread.join();
   ASSERT_TRUE(profiler.Stop().ok());
-  EXPECT_LE(RingKib() - before, in_use / 4);
+  EXPECT_LE(RingKib("Rss:") - before, in_use / 4);
   KeptProfiles::Take();
 }
 

@@ -21,15 +21,19 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "strobe/base/sanitizers.h"
 #include "strobe/platform/capture_target.h"
+#include "strobe/platform/linux/own_files.h"
+#include "support/in_child.h"
 #include "support/until_seen.h"
 
 namespace strobe {
@@ -90,6 +94,19 @@ class LinuxPlatformTest : public ::testing::Test {
 
   const int signal_ = LinuxPlatform::DefaultSignal();
 };
+
+// The limit of a user's processes counts threads, but not those of root.
+TEST_F(LinuxPlatformTest, AThreadThatIsRefusedSaysWhy) {
+  constexpr uid_t kNobody = 65534;
+  EXPECT_TRUE(testing::HoldsInChild([] {
+    const rlimit none{};
+    if (geteuid() == 0 && setresuid(kNobody, kNobody, kNobody) != 0) return true;
+    if (setrlimit(RLIMIT_NPROC, &none) != 0) return true;
+    LinuxPlatform::OwnThread refused = LinuxPlatform::RunOnOwnThread("refused", [] {});
+    const LinuxPlatform::OwnThread moved = std::move(refused);
+    return !moved.IsRunning() && moved.error() == EAGAIN;
+  }));
+}
 
 TEST_F(LinuxPlatformTest, ATimerCountsItsOwnThreadsCpuTimeWithOverruns) {
   constexpr std::int64_t kPeriodNs =
@@ -232,6 +249,24 @@ TEST_F(LinuxPlatformTest, ARandomTimerExpiresAfterEachGapThatItDraws) {
 // Its event is the program's all the same.
 TEST_F(LinuxPlatformTest, AThreadWithFilesOfItsOwnStartsAndStopsRandomTimers) {
   ExpectAnExpiryAfterEachGap(signal_, &LinuxPlatform::WithOwnFiles);
+}
+
+// Its handler could not reach the event, which would expire once and never again.
+TEST_F(LinuxPlatformTest, ARandomTimerIsRefusedForAThreadWithFilesOfItsOwn) {
+  std::promise<std::uint64_t> id;
+  std::promise<void> end;
+  std::thread other([&] {
+    id.set_value(internal::TakeOwnFiles() ? LinuxPlatform::CurrentThreadId() : 0);
+    end.get_future().wait();
+  });
+  const std::uint64_t thread_id = id.get_future().get();
+  internal::RandomTimer timer;
+  if (thread_id != 0) {
+    EXPECT_FALSE(LinuxPlatform::StartRandomTimer(timer, thread_id, 0, 1'000'000, 7, SIGURG));
+  }
+  EXPECT_EQ(timer.event, -1);
+  end.set_value();
+  other.join();
 }
 
 TEST_F(LinuxPlatformTest, ARandomTimerIsRefusedForASignalThatCouldDoHarm) {

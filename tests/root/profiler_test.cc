@@ -354,6 +354,7 @@ TEST_F(ProfilerTest, ThreadsThatTheSystemRefusesAreAClearErrorAndTheNextStartMay
     const absl::Status status = profiler.Start();
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
     EXPECT_THAT(std::string(status.message()), HasSubstr(who));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("Resource temporarily unavailable"));
     EXPECT_EQ(profiler.Stop().code(), absl::StatusCode::kFailedPrecondition);
     ManualPlatform::With([](auto& state) { state.threads_left = 10; });
     ASSERT_TRUE(profiler.Start().ok());

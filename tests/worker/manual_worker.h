@@ -63,6 +63,8 @@ struct ManualProgram : SharingPlatform<false> {};
 struct ManualWorker : SharingPlatform<true> {
   static inline std::set<std::uint64_t> noted;  // threads whose clocks are noted
 
+  static bool HasArea() { return true; }
+
   static void GiveBack(std::uint32_t thread) {
     if (internal::SharedRegistration* const shared = TheArea().At(thread))
       shared->state = internal::SharedRegistrationState::kFree;

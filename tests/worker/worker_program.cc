@@ -4,10 +4,11 @@
 //
 //   STROBE_WORKER=1 worker_program DIRECTORY SECONDS END
 //
-// with an END of stop, exit, kill, abort, again, orphan, toggle, fork, record, family, attach,
-// scribble, count.
+// with an END of stop, exit, kill, abort, again, lost, closed, orphan, toggle, fork, record,
+// family, attach, scribble, count, signals.
 //
 // "count": says "begun", and at its end what CPU time its threads have used: see worker_soak.py.
+// "signals": blocks all signals then, and goes on. Says how many signals it takes that nobody sent.
 // "scribble": a child writes into the memory that the worker shares, at random, and ends it all.
 // "fork": a child does all once more, with a session of its own, while the program's goes on.
 // "record": makes three recordings meanwhile: one until the session's end, a short one with one
@@ -18,10 +19,14 @@
 // "family": a forked child, and one that it executes, have profilers of their own, too.
 // "orphan": leaves a child behind, which has all its descriptors but the standard ones, and dies.
 // "again": says "half", waits for a line, and does all once more.
+// "lost", "closed": so, but closes its sockets, or all its files, before it goes on. A child has
+// them all the same.
 // "kill", "abort", "orphan": of the main thread, the worker knows by then what it has used.
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +45,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -86,6 +92,24 @@ std::atomic<std::int64_t> others_cpu_ns{0};  // of registered threads but the ma
 
 std::mutex ended_mutex;
 std::vector<pid_t> ended;  // threads, which have ended or are about to
+
+// Closes those of its files, but the standard ones, of which is_lost says so. A child, which ends
+// with the calling thread, keeps all.
+template <class Predicate>
+void LoseFiles(const Predicate& is_lost) {
+  const pid_t program = getpid();
+  if (fork() == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (getppid() == program) pause();
+    _exit(0);
+  }
+  for (int number = STDERR_FILENO + 1; number < 1024; ++number) {
+    std::error_code error;
+    const std::string link = "/proc/self/fd/" + std::to_string(number);
+    const std::filesystem::path file = std::filesystem::read_symlink(link, error);
+    if (!error && is_lost(file.string())) close(number);
+  }
+}
 
 // The calling thread's CPU time from here to its end.
 struct Counted {
@@ -318,6 +342,40 @@ int Count(strobe::Profiler& profiler, const void* code, std::int64_t cpu_ns) {
   return 0;
 }
 
+// Blocks all signals, works until the worker has looked at the calling thread many times, and takes
+// what comes, by sigtimedwait and by a signalfd. Nobody sends any. Returns how many have come.
+int TakeSignals(strobe::Profiler& profiler) {
+  constexpr int kRecordings = 50;
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  const int file = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+  const auto take = [&] {
+    int taken = 0;
+    const timespec none{};
+    while (sigtimedwait(&all, nullptr, &none) > 0) ++taken;
+    for (signalfd_siginfo info{}; read(file, &info, sizeof(info)) > 0;) ++taken;
+    return taken;
+  };
+  // The collector has looked at the mask and sent its request before it records. So what was under
+  // way when the mask changed has come by then.
+  const bool has_recorded = HaveClockRead(profiler);
+  static_cast<void>(take());
+  std::atomic<int> recordings{has_recorded ? 0 : kRecordings};
+  std::thread recorder([&] {
+    while (recordings < kRecordings) recordings += HaveClockRead(profiler) ? 1 : kRecordings;
+  });
+  int taken = has_recorded ? 0 : -1;
+  while (recordings < kRecordings) {
+    MostOfIt();
+    taken += take();
+  }
+  recorder.join();
+  close(file);
+  pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
+  return taken;
+}
+
 // Waits until the signal has begun the session.
 void AwaitToggle(strobe::Profiler& profiler) {
   Say("ready");
@@ -376,9 +434,13 @@ int main(int argc, char** argv) {
     WorkOnThreads(profiler, code, cpu_ns);
   }
   if (end == "family" && !AwaitFamily()) return 5;
-  if (end == "again" || end == "attach") {
+  if (end == "signals") std::printf("taken %d\n", TakeSignals(profiler));
+  if (end == "again" || end == "attach" || end == "lost" || end == "closed") {
     Say("half");
     std::getchar();
+    if (end == "lost")
+      LoseFiles([](const std::string& file) { return file.starts_with("socket"); });
+    if (end == "closed") LoseFiles([](const std::string& /*file*/) { return true; });
     // Notices that the worker has died.
     std::thread([&] { const auto own = profiler.RegisterThread("first"); }).join();
     WorkOnThreads(profiler, code, cpu_ns);

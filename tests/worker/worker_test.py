@@ -294,6 +294,43 @@ def check_again(program):
         return check_profile(run, "again")
 
 
+def check_signals(program):
+    """A thread that blocks all signals after it has registered finds none of the worker's pending. Its CPU time is in the profile."""
+    with tempfile.TemporaryDirectory() as directory:
+        run = Run(program, directory, "signals", {"STROBE_WALL_FREQUENCY_HZ": "200"}).finish()
+        check(run.status == 0 and run.output.startswith(b"taken 0\n"), "signals: %d %r %r" % (run.status, run.output, run.errors))
+        return check_profile(run, "signals")
+
+
+def lost_ns(profiles):
+    """The CPU time that a worker has had of the one before, and that no profile has."""
+    return sum(int(amount) for profile in profiles for amount in re.findall(r"amount in no profile: (\d+)", profile.comments[0]))
+
+
+def check_lost(program, end, is_stopped):
+    """The program closes its end of the connection, which a child keeps open: so its worker lives on, or is stopped, and goes on later.
+    Another one takes its place, or threads of the program. Each nanosecond counts once."""
+    what = end + (" while stopped" if is_stopped else "")
+    with tempfile.TemporaryDirectory() as directory:
+        run = Run(program, directory, end, {"STROBE_WORKER_FALLBACK": "in_process"})
+        check(run.process.stdout.readline() == b"half\n", what)
+        worker = run.worker()
+        if is_stopped:
+            os.kill(worker, signal.SIGSTOP)
+        run.process.stdin.write(b"\n")
+        run.process.stdin.flush()
+        run.process.stdout.readline()
+        if is_stopped:
+            os.kill(worker, signal.SIGCONT)
+        run.finish()
+        check(run.status == 0, "%s: %d %r" % (what, run.status, run.errors))
+        threads, lost = sum(sums(run.profiles).values()), lost_ns(run.profiles)
+        print("%s: %d profiles of %d ms, lost %d ms, of %d" % (what, len(run.profiles), threads / 1e6, lost / 1e6, run.used_ns / 1e6), flush=True)
+        check(threads <= run.used_ns, "%s: CPU time: %d, the program has used %d" % (what, threads, run.used_ns))
+        check(threads + lost >= 2e9 * (CPU_S * 7 / 4 + 0.02), "%s: CPU time: %d, lost %d" % (what, threads, lost))
+        check(not is_stopped or len(run.profiles) == 1, "%s: %d profiles" % (what, len(run.profiles)))
+
+
 def check_scribble(program):
     """The program writes into all that it shares: the worker lives, and exports what it has."""
     with tempfile.TemporaryDirectory() as directory:
@@ -315,6 +352,10 @@ def main():
     until_seen(lambda: check_recordings(program), "record")
     for _ in range(3):
         check_scribble(program)
+    until_seen(lambda: check_signals(program), "signals")
+    for end in "lost", "closed":
+        for is_stopped in False, True:
+            check_lost(program, end, is_stopped)
     check_toggle(program)
     # The worker is the strobe command.
     if strobe:

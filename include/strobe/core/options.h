@@ -106,6 +106,9 @@ struct ThreadOptions {
   // A thread whose stack is smaller gets an alternate one for signals while it is registered,
   // unless it has one: the kernel's frame alone takes up to 11 KiB. 0 gives none. Linux only.
   Option<std::int64_t> least_stack_bytes = Option<std::int64_t>::Default{64 * 1024};
+  // True puts the threads' rings into core dumps: a core has the last samples of each thread then,
+  // and some MB more. Linux only.
+  Option<bool> rings_in_cores = Option<bool>::Default{false};
 };
 
 struct CollectorOptions {

@@ -103,8 +103,8 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 // * Directories(): what an exporter of files asks of the system (export/profile_directories.h).
 //   Lives for ever.
 // * RunOnOwnThread(name, body): starts a thread that blocks all signals; the caller joins it. The
-//   result does not run if the system refused. The thread's stack, priority and CPUs do not depend
-//   on those of the caller.
+//   result does not run if the system refused; error() is the errno that says why. The thread's
+//   stack, priority and CPUs do not depend on those of the caller.
 // * WithOwnFiles(body), optional: runs `body` on a thread whose files are not the program's, and
 //   waits for it. The threads that body begins by RunOnOwnThread share these files. There, the
 //   other functions of the platform still reach the program's where they need them. If the system
@@ -124,6 +124,7 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 //   kMappingAlignment. Its `bytes` are empty if the system refuses. A Mapping may be copied, and
 //   has what a platform needs to share the memory with another process. UnmapMemory(mapping) frees
 //   it.
+// * PutIntoCores(memory), optional: core dumps have this part of a Mapping; they need not before.
 // * DiscardMemory(memory, bytes): the content of this part is not needed any more. The platform may
 //   free its pages until they are touched again; the part then holds anything.
 template <class P>
@@ -162,6 +163,7 @@ concept Platform = TellsOfThreads<P> && std::default_initializable<typename P::T
   requires SignalSafeMemoryReader<decltype(&P::ReadStack)>;
   { P::RunOnOwnThread(text, body) } -> std::same_as<typename P::OwnThread>;
   { own_thread.IsRunning() } -> std::same_as<bool>;
+  { own_thread.error() } -> std::same_as<int>;
   { own_thread.Join() } -> std::same_as<void>;
   { own_thread.Detach() } -> std::same_as<void>;
   { P::ForkCount() } -> std::same_as<std::uint64_t>;

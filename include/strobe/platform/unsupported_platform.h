@@ -32,6 +32,7 @@ struct UnsupportedPlatform {
   using Mapping = PrivateMapping;
   struct OwnThread {
     [[nodiscard]] bool IsRunning() const { return false; }
+    [[nodiscard]] int error() const { return 0; }
     void Join() {}
     void Detach() {}
   };

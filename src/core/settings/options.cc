@@ -204,6 +204,10 @@ constexpr std::array kTable = {
         "STROBE_LEAST_STACK_BYTES", "threads.least_stack_bytes",
         "Threads with smaller stacks get an alternate one for signals while they are registered; 0 "
         "gives none."),
+    Row<&ProfilerOptions::threads, &ThreadOptions::rings_in_cores, kSwitch>(
+        "STROBE_RINGS_IN_CORES", "threads.rings_in_cores",
+        "Whether core dumps have the rings, with the last samples of each thread: some MB "
+        "(Linux)."),
     Row<&ProfilerOptions::collector, &CollectorOptions::drain_period_ms, kDrainPeriod>(
         "STROBE_DRAIN_PERIOD_MS", "collector.drain_period_ms",
         "Time between two drains of the rings; less while they run full, up to a second while they "

@@ -272,10 +272,13 @@ STROBE_SIGNAL_SAFE std::size_t LinuxPlatform::ReadStack(std::uint64_t address,
 }
 
 LinuxPlatform::OwnThread::OwnThread(OwnThread&& other) noexcept
-    : handle_(other.handle_), is_running_(std::exchange(other.is_running_, false)) {}
+    : handle_(other.handle_),
+      is_running_(std::exchange(other.is_running_, false)),
+      error_(other.error_) {}
 LinuxPlatform::OwnThread& LinuxPlatform::OwnThread::operator=(OwnThread&& other) noexcept {
   handle_ = other.handle_;
   is_running_ = std::exchange(other.is_running_, false);
+  error_ = other.error_;
   return *this;
 }
 void LinuxPlatform::OwnThread::Join() {
@@ -310,7 +313,8 @@ LinuxPlatform::OwnThread LinuxPlatform::RunOnOwnThread(const char* name,
     own->body();
     return nullptr;
   };
-  if (CreateThread(handle, run, start.get()) == 0) {
+  thread.error_ = CreateThread(handle, run, start.get());
+  if (thread.error_ == 0) {
     static_cast<void>(start.release());
     thread.handle_ = static_cast<std::uint64_t>(handle);
     thread.is_running_ = true;
@@ -374,6 +378,10 @@ LinuxPlatform::Mapping LinuxPlatform::MapMemory(std::uint64_t bytes) {
   // Nor is it worth its place in a core.
   madvise(memory, bytes, MADV_DONTDUMP);
   return {.bytes = {static_cast<std::byte*>(memory), bytes}};
+}
+
+void LinuxPlatform::PutIntoCores(std::span<std::byte> memory) {
+  internal::AdvisePages(memory.data(), memory.size(), MADV_DODUMP);
 }
 
 void LinuxPlatform::DiscardMemory(void* memory, std::uint64_t bytes) {

@@ -2,6 +2,7 @@
 
 #include <windows.h>
 // These need windows.h before them.
+#include <errno.h>
 #include <intrin.h>
 #include <process.h>
 #include <tlhelp32.h>
@@ -275,9 +276,10 @@ std::size_t WindowsPlatform::ReadStack(std::uint64_t address,
 }
 
 WindowsPlatform::OwnThread::OwnThread(OwnThread&& other) noexcept
-    : handle_(std::exchange(other.handle_, nullptr)) {}
+    : handle_(std::exchange(other.handle_, nullptr)), error_(other.error_) {}
 WindowsPlatform::OwnThread& WindowsPlatform::OwnThread::operator=(OwnThread&& other) noexcept {
   handle_ = std::exchange(other.handle_, nullptr);
+  error_ = other.error_;
   return *this;
 }
 void WindowsPlatform::OwnThread::Join() {
@@ -307,7 +309,11 @@ WindowsPlatform::OwnThread WindowsPlatform::RunOnOwnThread(const char* name,
   // By the C library, which must know all threads that use it.
   thread.handle_ =
       reinterpret_cast<void*>(_beginthreadex(nullptr, 0, run, start.get(), 0, nullptr));
-  if (thread.handle_ != nullptr) static_cast<void>(start.release());
+  if (thread.handle_ == nullptr) {
+    thread.error_ = errno;
+  } else {
+    static_cast<void>(start.release());
+  }
   return thread;
 }
 

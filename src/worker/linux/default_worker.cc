@@ -25,9 +25,8 @@ absl::StatusOr<std::unique_ptr<AbstractCore>> Make(const ProfilerOptions& option
         "RunWorkerIfAsked<Traits>; the clock, the ring and the unwinder are the default ones");
   }
   const bool may_go_on = *options.worker.fallback == WorkerFallback::kInProcess;
-  if (may_go_on && !SharedArea::IsPossible()) {
-    return absl::UnimplementedError(
-        "worker.enabled: the system refuses memory that processes share");
+  if (may_go_on) {
+    if (absl::Status status = SharedArea::Available(); !status.ok()) return status;
   }
   if (use == nullptr) return std::make_unique<RemoteCore>(options, &ServeByDefault);
   return std::make_unique<RemoteCore>(options, use->make(options.threads), use->serve);

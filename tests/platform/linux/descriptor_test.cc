@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "strobe/platform/linux/own_files.h"
 #include "support/in_child.h"
 #include "support/open_files.h"
 
@@ -121,6 +122,22 @@ TEST(DescriptorTest, TwoEventsAreTwoFiles) {
   const int first = OpenEvent();
   if (first < 0) GTEST_SKIP() << "perf_event_open is refused here";
   IsLeftAlone(first, OpenEvent());
+}
+
+TEST(KnownFile, IsReopenedWhereAThreadWithFilesOfItsOwnDoesNotHaveIt) {
+  const KnownFile file = KnownFile::Of(OpenMemory());
+  const auto is_reopened = [&] {
+    const Descriptor again(file.Reopen());
+    return FileIdentity::Of(again.get()) == file.identity;
+  };
+  EXPECT_TRUE(is_reopened());
+  std::thread([&] {
+    if (!TakeOwnFiles()) return;
+    EXPECT_EQ(file.Number(), -1);
+    EXPECT_TRUE(is_reopened());
+  }).join();
+  close(file.number);
+  EXPECT_EQ(file.Reopen(), -1);
 }
 
 TEST(DescriptorTest, IsElsewhereForAThreadWithFilesOfItsOwn) {

@@ -118,6 +118,9 @@ TEST_F(SignalExitTest, WithoutAThreadTheSignalsAreGivenBack) {
   SignalExit<SignalPlatform> exit(kPatience, [] {});
   exit.Take();
   EXPECT_TRUE(ManualEndingSignals::is_given_back);
+  const auto lines = ManualPlatform::With([](auto& state) { return state.lines; });
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("export_on_signal: Resource temporarily"), std::string::npos) << lines[0];
 }
 
 TEST_F(SignalExitTest, ASystemWithoutSuchSignalsHasNothingToTake) {

@@ -57,7 +57,7 @@ class CollectorTest : public ::testing::Test {
                                                  return !refuses_.load();
                                                },
                                            .check_handler = [this] { ++checks_; }});
-    ASSERT_TRUE(collector_->Begin());
+    ASSERT_TRUE(collector_->Begin().ok());
     session_->Begin();
     // The collector has begun to wait: from here on its time is ours.
     ASSERT_TRUE(collector_->EndPeriod(In(60)) || refuses_);
@@ -184,7 +184,7 @@ TEST_F(CollectorTest, AThreadThatIsRefusedIsReported) {
   session_ = std::make_unique<Session<ManualTraits>>(options_, registry_, code_, counters_, 23);
   ManualPlatform::With([](auto& state) { state.threads_left = 0; });
   Collector<ManualTraits> collector(options_, *session_, counters_, {});
-  EXPECT_FALSE(collector.Begin());
+  EXPECT_EQ(collector.Begin(), RefusedThread("the collector", EAGAIN));
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ class OutputThreadsTest : public ::testing::Test {
 
 TEST_F(OutputThreadsTest, SendsWhatIsSubmitted) {
   OutputThreads<ManualTraits> worker(ProfilerOptions{});
-  ASSERT_TRUE(worker.Begin());
+  ASSERT_TRUE(worker.Begin().ok());
   EXPECT_TRUE(worker.IsIdle());
   worker.Submit(Job(7));
   EXPECT_TRUE(worker.Wait(In(60)).ok());
@@ -129,7 +129,7 @@ TEST_F(OutputThreadsTest, SendsWhatIsSubmitted) {
 
 TEST_F(OutputThreadsTest, WhatFailedIsSentAgainUnchangedAndBeforeWhatCameLater) {
   OutputThreads<ManualTraits> worker(ProfilerOptions{});
-  ASSERT_TRUE(worker.Begin());
+  ASSERT_TRUE(worker.Begin().ok());
   ManualExporter::FailNext(2);
   worker.Submit(Job(1));
   EXPECT_EQ(worker.Wait(In(60)).code(), absl::StatusCode::kUnavailable);
@@ -151,7 +151,7 @@ TEST_F(OutputThreadsTest, WhatFailedIsSentAgainUnchangedAndBeforeWhatCameLater) 
 
 TEST_F(OutputThreadsTest, WhatIsRefusedForGoodIsDroppedAndCounted) {
   OutputThreads<RefusingTraits> worker(ProfilerOptions{});
-  ASSERT_TRUE(worker.Begin());
+  ASSERT_TRUE(worker.Begin().ok());
   worker.Submit(Job(1));
   EXPECT_TRUE(absl::IsOutOfRange(worker.Wait(In(60)))) << "a caller that waits for it is told";
   EXPECT_TRUE(worker.IsIdle()) << "nothing keeps the next from being sent";
@@ -169,7 +169,7 @@ TEST_F(OutputThreadsTest, WhatIsRefusedForGoodIsDroppedAndCounted) {
 
 TEST_F(OutputThreadsTest, WhatHasFailedWhenTheSessionEndsIsCountedAsDropped) {
   OutputThreads<ManualTraits> worker(ProfilerOptions{});
-  ASSERT_TRUE(worker.Begin());
+  ASSERT_TRUE(worker.Begin().ok());
   ManualExporter::FailNext(1);
   worker.Submit(Job(1));
   EXPECT_EQ(worker.End(In(60)).code(), absl::StatusCode::kUnavailable);
@@ -182,7 +182,7 @@ TEST_F(OutputThreadsTest, OfTwoJobsOneMayFail) {
   ManualExporter::FailNext(1);
   worker.Submit(Job(1));
   worker.Submit(Job(2));
-  ASSERT_TRUE(worker.Begin());
+  ASSERT_TRUE(worker.Begin().ok());
   EXPECT_EQ(worker.Wait(In(60)).code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(SequencesKept(), ElementsAre(2));
   EXPECT_TRUE(worker.End(In(60)).code() == absl::StatusCode::kUnavailable)
@@ -191,7 +191,7 @@ TEST_F(OutputThreadsTest, OfTwoJobsOneMayFail) {
 
 TEST_F(OutputThreadsTest, ABlockedExporterIsLeftBehindAndNobodyElseWaits) {
   OutputThreads<GatedTraits> worker(ProfilerOptions{}, {.exporter = GatedExporter{gate_}});
-  ASSERT_TRUE(worker.Begin());
+  ASSERT_TRUE(worker.Begin().ok());
   worker.Submit(Job(1));
   gate_->WaitUntilEntered();
   EXPECT_EQ(StatsOf(worker).exports, 0u) << "answered while the exporter stands in its export";
@@ -209,7 +209,7 @@ TEST_F(OutputThreadsTest, ABlockedExporterIsLeftBehindAndNobodyElseWaits) {
 TEST_F(OutputThreadsTest, WhereNobodyWaitsTheLastProfileIsStillTried) {
   {
     OutputThreads<GatedTraits> worker(ProfilerOptions{}, {.exporter = GatedExporter{gate_}});
-    ASSERT_TRUE(worker.Begin());
+    ASSERT_TRUE(worker.Begin().ok());
     worker.Submit(Job(1));
     static_cast<void>(worker.End(std::chrono::steady_clock::now() - std::chrono::seconds(1)));
   }
@@ -220,7 +220,7 @@ TEST_F(OutputThreadsTest, WhereNobodyWaitsTheLastProfileIsStillTried) {
 TEST_F(OutputThreadsTest, AThreadThatIsRefusedIsReported) {
   ManualPlatform::With([](auto& state) { state.threads_left = 0; });
   OutputThreads<ManualTraits> worker(ProfilerOptions{});
-  EXPECT_FALSE(worker.Begin());
+  EXPECT_EQ(worker.Begin(), RefusedThread("the exporter", EAGAIN));
 }
 
 struct BrokenEncoder : testing::ArchetypeEncoder {
@@ -242,7 +242,7 @@ struct BrokenSymbolizerTraits : ManualTraits {
 
 TEST_F(OutputThreadsTest, AnEncodersErrorIsTheExports) {
   OutputThreads<BrokenEncoderTraits> worker(ProfilerOptions{});
-  ASSERT_TRUE(worker.Begin());
+  ASSERT_TRUE(worker.Begin().ok());
   worker.Submit(Job(1));
   EXPECT_THAT(std::string(worker.End(In(60)).message()), HasSubstr("the encoder is broken"));
   EXPECT_TRUE(SequencesKept().empty());
@@ -250,7 +250,7 @@ TEST_F(OutputThreadsTest, AnEncodersErrorIsTheExports) {
 
 TEST_F(OutputThreadsTest, AProfileWithoutNamesIsWorthMoreThanNone) {
   OutputThreads<BrokenSymbolizerTraits> worker(ProfilerOptions{});
-  ASSERT_TRUE(worker.Begin());
+  ASSERT_TRUE(worker.Begin().ok());
   worker.Submit(Job(1));
   EXPECT_TRUE(worker.End(In(60)).ok());
   EXPECT_THAT(SequencesKept(), ElementsAre(1));
@@ -306,7 +306,7 @@ class TwoOutputsTest : public OutputThreadsTest {
  protected:
   void SetUp() override {
     OutputThreadsTest::SetUp();
-    ASSERT_TRUE(worker_.Begin());
+    ASSERT_TRUE(worker_.Begin().ok());
   }
   absl::Status SubmitAndWait(std::uint64_t sequence) {
     worker_.Submit(Job(sequence));
@@ -396,7 +396,7 @@ TEST_F(OutputThreadsTest, WhereOneOfTwoThreadsIsRefusedNoneIsLeft) {
       ProfilerOptions{},
       {.outputs = {{.exporter = DestinationExporter{&first}},
                    {.encoder = TextEncoder{"text"}, .exporter = DestinationExporter{&second}}}});
-  EXPECT_FALSE(worker.Begin());
+  EXPECT_EQ(worker.Begin(), RefusedThread("the exporter", EAGAIN));
 }
 
 struct OneHangsTraits : ManualTraits {
@@ -410,7 +410,7 @@ TEST_F(OutputThreadsTest, AnOutputThatHangsDelaysNoOtherAndMemoryStaysBounded) {
       ProfilerOptions{},
       {.outputs = {{.exporter = GatedExporter{gate_}},
                    {.encoder = TextEncoder{"text"}, .exporter = DestinationExporter{&other}}}});
-  ASSERT_TRUE(worker.Begin());
+  ASSERT_TRUE(worker.Begin().ok());
   std::vector<std::uint64_t> sequences;
   constexpr std::uint64_t kPeriods = kMaxWaitingProfiles + 5;
   for (std::uint64_t i = 0; i < kPeriods; ++i) {
@@ -447,7 +447,7 @@ struct PatientTraits : ManualTraits {
 TEST_F(OutputThreadsTest, AtTheEndAnExporterIsToldToReturnAndDoes) {
   std::atomic<bool> entered{false};
   OutputThreads<PatientTraits> worker(ProfilerOptions{}, {.exporter = PatientExporter{&entered}});
-  ASSERT_TRUE(worker.Begin());
+  ASSERT_TRUE(worker.Begin().ok());
   worker.Submit(Job(1));
   while (!entered.load()) std::this_thread::yield();
   EXPECT_EQ(worker.End(In(2)).message(), "nothing came");
@@ -471,7 +471,7 @@ struct SpoolingTraits : ManualTraits {
 
 TEST_F(OutputThreadsTest, WhatAnExporterKeepsIsInTheAccountAndLeftAtTheEnd) {
   OutputThreads<SpoolingTraits> worker(ProfilerOptions{}, {.exporter = SpoolingExporter{}});
-  ASSERT_TRUE(worker.Begin());
+  ASSERT_TRUE(worker.Begin().ok());
   worker.Submit(Job(1));
   EXPECT_TRUE(worker.Wait(In(60)).ok()) << "it is safe";
   OutputStats output = StatsOf(worker).outputs[0];

@@ -2,17 +2,20 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 
 #include "../can_begin_workers.h"
 #include "platform/test_system.h"
 #include "strobe/platform/linux/own_files.h"
+#include "support/in_child.h"
 #include "support/until_seen.h"
 
 namespace strobe::internal {
@@ -120,6 +123,31 @@ TEST(RemoteCore, WhatAThreadWithFilesOfItsOwnHasBegunIsEndedByOthers) {
   static_cast<void>(core.Stop());
   ASSERT_TRUE(core.Start().ok()) << core.Diagnose();
   EXPECT_TRUE(core.Stop().ok());
+}
+
+// Of the program's mappings of the channels, those that a core has.
+int ChannelsInCores() {
+  std::ifstream smaps("/proc/self/smaps");
+  bool is_area = false;
+  int count = 0;
+  for (std::string line; std::getline(smaps, line);) {
+    if (line.find(" kB") == std::string::npos && !line.starts_with("VmFlags:"))
+      is_area = line.find("/memfd:strobe-channels") != std::string::npos;
+    if (is_area && line.starts_with("VmFlags:") && line.find(" dd") == std::string::npos) ++count;
+  }
+  return count;
+}
+
+TEST(RemoteCore, TheOptionPutsRingsIntoCores) {
+  const auto count_with = [](bool rings_in_cores) {
+    return testing::RunInChild([&] {
+      RemoteCore core({.threads = {.rings_in_cores = rings_in_cores}});
+      const Registration registration = core.RegisterThread("main");
+      _exit(registration.status().ok() ? ChannelsInCores() : 100);
+    });
+  };
+  EXPECT_EQ(WEXITSTATUS(count_with(false)), 0);
+  EXPECT_EQ(WEXITSTATUS(count_with(true)), 1);
 }
 
 // A slim program has no parts to go on with.

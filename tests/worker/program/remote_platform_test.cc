@@ -50,7 +50,9 @@ void CheckCodes() {
   for (std::size_t i = 0; i < 2 * codes.size(); ++i) {
     PublishedCode& of_last = RemotePlatform::SharedCode();
     EXPECT_EQ(&of_last, &codes[last]);
-    last = RemotePlatform::BeginCode();
+    const std::uint32_t worker = RemotePlatform::BeginWorker();
+    EXPECT_TRUE(RemotePlatform::Area().IsOf(worker));
+    last = worker % codes.size();
     const UnwindModules late({}, /*is_complete=*/true);
     of_last.generation = 7;
     of_last.tables = &late;

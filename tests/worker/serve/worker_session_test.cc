@@ -33,8 +33,10 @@ struct EndTraits : DefaultTraits {
   using Outputs = OutputList<Output<PprofEncoder, EndExporter>>;
 };
 
-// Serves this process, which has no threads to sample. Returns 0 if all is as it should be.
-int ServeASession() {
+// Serves this process, which has no threads to sample, until check(area, session, ends), which
+// returns 0 if all is as it should be.
+template <class Check>
+int ServeASession(const Check& check) {
   using Arena = ChannelArena<WorkerTraitsOf<EndTraits>>;
   const ProfilerOptions options;
   const auto ring_bytes = static_cast<std::size_t>(*options.threads.ring_bytes);
@@ -51,13 +53,32 @@ int ServeASession() {
   const auto ends = std::make_shared<std::vector<std::string>>();
   WorkerSession<EndTraits> session(options, {.exporter = EndExporter(ends)}, *area, kSignal);
   if (!session.Begin().ok() || !session.Flush().ok()) return 2;
-  if (!session.End("stopped").ok()) return 3;
-  return *ends == std::vector<std::string>{"", "stopped"} ? 0 : 4;
+  return check(*area, session, *ends);
 }
+
+std::string Stopped() { return "stopped"; }
+
+using Session = WorkerSession<EndTraits>;
+using Ends = std::vector<std::string>;
 
 // In a child: the platform keeps the program that it serves.
 TEST(WorkerSession, ItsLastProfileSaysHowTheProgramHasEnded) {
-  EXPECT_EXIT(std::_Exit(ServeASession()), ::testing::ExitedWithCode(0), "");
+  const auto check = [](const SharedArea& /*area*/, Session& session, const Ends& ends) {
+    if (!session.End(&Stopped).ok()) return 3;
+    return ends == Ends{"", "stopped"} ? 0 : 4;
+  };
+  EXPECT_EXIT(std::_Exit(ServeASession(check)), ::testing::ExitedWithCode(0), "");
+}
+
+// The program counts what it has not exported as lost.
+TEST(WorkerSession, ExportsNothingMoreWhenTheProgramHasTakenItsAreaBack) {
+  const auto check = [](const SharedArea& area, Session& session, const Ends& ends) {
+    area.TakeBack(0);
+    area.GiveTo(1);
+    if (!absl::IsUnavailable(session.End(&Stopped))) return 3;
+    return area.IsOf(1) && ends == Ends{""} ? 0 : 4;
+  };
+  EXPECT_EXIT(std::_Exit(ServeASession(check)), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -100,6 +100,22 @@ TEST_F(ExportMarksTest, APeriodCountsWhenAllBeforeItDo) {
   marks_.NoteExported(7);  // never ended
 }
 
+TEST_F(ExportMarksTest, AtTheEndAllHasBeenExported) {
+  Take(0, 1, 0);
+  clocks_[1] = 10;
+  EndPeriod(0, {1});
+  clocks_[1] = 25;
+  EndPeriod(1, {2});
+  marks_.End();
+  EXPECT_EQ(Lost(), 0);
+  EXPECT_EQ(area_.header().values_exported[0].load(), 3);
+  SharedAt(0).since_cpu_ns = 30;  // with another worker
+  marks_.NoteExported(0);
+  marks_.NoteExported(1);
+  EXPECT_EQ(SharedAt(0).since_cpu_ns, 30);
+  EXPECT_EQ(area_.header().values_exported[0].load(), 3);
+}
+
 TEST_F(ExportMarksTest, UnknownClocksChangeNothing) {
   Take(0, 1, -1);
   clocks_[1] = 10;

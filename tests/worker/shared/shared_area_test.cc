@@ -111,6 +111,59 @@ TEST(SharedArea, AnAnnouncementEndsTheWait) {
   EXPECT_THAT(Changed(*other), ::testing::ElementsAre(5U));
 }
 
+TEST(SharedArea, AWorkerThatIsAskedGivesTheAreaBack) {
+  const absl::StatusOr<SharedArea> area = testing::CreateOpenArea(1, kSlots, kChunkBytes);
+  const absl::StatusOr<SharedArea> other = AdoptCopy(*area);
+  area->GiveTo(1);
+  EXPECT_TRUE(other->IsOf(1) && !other->IsWantedFrom(1));
+  std::thread worker([&] {
+    for (std::uint32_t seen = 0; !other->IsWantedFrom(1); seen = other->header().changes.load())
+      other->AwaitChange(seen, 60'000'000'000);
+    EXPECT_TRUE(other->IsOf(1));
+    other->Announce(5);
+    EXPECT_TRUE(other->GiveBack(1));
+  });
+  area->TakeBack(60'000'000'000);
+  EXPECT_THAT(Changed(*area), ::testing::ElementsAre(5U));
+  worker.join();
+  area->GiveTo(2);
+  EXPECT_TRUE(other->IsOf(2) && !other->IsWantedFrom(2));
+  EXPECT_FALSE(other->IsOf(1));
+}
+
+// A stopped worker does not answer, and goes on at any time.
+TEST(SharedArea, AWorkerThatComesLateTouchesNothing) {
+  const absl::StatusOr<SharedArea> area = testing::CreateOpenArea(1, kSlots, kChunkBytes);
+  const absl::StatusOr<SharedArea> other = AdoptCopy(*area);
+  area->GiveTo(1);
+  area->TakeBack(1);
+  EXPECT_TRUE(other->IsWantedFrom(1));
+  EXPECT_FALSE(other->GiveBack(1));
+  area->GiveTo(2);
+  EXPECT_FALSE(other->GiveBack(1));
+  EXPECT_TRUE(area->IsOf(2));
+  area->At(3)->since_cpu_ns = 7;
+  area->Announce(3);
+  other->Leave();
+  EXPECT_EQ(other->At(3)->since_cpu_ns, 0);
+  EXPECT_TRUE(Changed(*other).empty());
+  other->Chunk(0).back() = std::byte{1};
+  EXPECT_EQ(area->Chunk(0).back(), std::byte{0});
+  EXPECT_EQ(area->At(3)->since_cpu_ns, 7);
+  EXPECT_THAT(Changed(*area), ::testing::ElementsAre(3U));
+}
+
+// It is better served by a worker that does not believe it.
+TEST(SharedArea, AProgramThatWritesAnywhereKeepsItsWorker) {
+  const absl::StatusOr<SharedArea> area = testing::CreateOpenArea(1, kSlots, kChunkBytes);
+  area->GiveTo(1);
+  for (const std::uint64_t word : {std::uint64_t{0}, std::uint64_t{2}, ~std::uint64_t{0}}) {
+    area->header().worker = area->header().lost_worker = word;
+    EXPECT_TRUE(area->IsOf(1) && !area->IsWantedFrom(1)) << word;
+    EXPECT_TRUE(area->GiveBack(1)) << word;
+  }
+}
+
 TEST(SharedArea, WhatCouldShrinkOrIsOtherIsRefused) {
   const absl::StatusOr<SharedArea> area = testing::CreateOpenArea(1, kSlots, kChunkBytes);
   EXPECT_NE(ftruncate(area->descriptor(), 4096), 0) << "the area can shrink";

@@ -44,6 +44,8 @@ struct KnownFile {
   // True if the calling thread has files of its own (unshare(CLONE_FILES)) and not this one, which
   // the process's first thread still has. False if the system does not tell.
   [[nodiscard]] bool IsElsewhere() const noexcept;
+  // Opens the file once more, also if it is elsewhere. -1 if it is nowhere, or the system refuses.
+  [[nodiscard]] int Reopen() const noexcept;
   // Closes the file, unless the program has. 0 or errno, which is EBADF if the program has. Some
   // file systems say only here that the disk is full.
   int Close() noexcept;

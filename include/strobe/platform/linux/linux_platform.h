@@ -43,6 +43,8 @@ struct LinuxPlatform {
     ~OwnThread() = default;
     // False if the system refused to start the thread.
     [[nodiscard]] bool IsRunning() const { return is_running_; }
+    // Why it has refused: an errno. 0 if it has not been asked.
+    [[nodiscard]] int error() const { return error_; }
     // Waits for the thread's end. Does nothing if there is no thread.
     void Join();
     // Lets the thread run on by itself.
@@ -52,6 +54,7 @@ struct LinuxPlatform {
     friend struct LinuxPlatform;
     std::uint64_t handle_ = 0;
     bool is_running_ = false;
+    int error_ = 0;
   };
 
   static absl::Status Available();
@@ -107,6 +110,7 @@ struct LinuxPlatform {
   static bool AtExit(void (*function)());
   static void WriteLine(const std::string& text);
   static Mapping MapMemory(std::uint64_t bytes);
+  static void PutIntoCores(std::span<std::byte> memory);
   static void UnmapMemory(Mapping mapping);
   static void DiscardMemory(void* memory, std::uint64_t bytes);
 };

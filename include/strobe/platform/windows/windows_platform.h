@@ -49,6 +49,8 @@ struct WindowsPlatform {
     ~OwnThread() = default;
     // False if the system refused to start the thread.
     [[nodiscard]] bool IsRunning() const { return handle_ != nullptr; }
+    // Why it has refused: an errno. 0 if it has not been asked.
+    [[nodiscard]] int error() const { return error_; }
     // Waits for the thread's end. Does nothing if there is no thread.
     void Join();
     // Lets the thread run on by itself.
@@ -57,6 +59,7 @@ struct WindowsPlatform {
    private:
     friend struct WindowsPlatform;
     void* handle_ = nullptr;
+    int error_ = 0;
   };
 
   static absl::Status Available();

@@ -127,6 +127,14 @@ class ChannelArena {
     return {channels, kChannelsPerChunk};
   }
 
+  // Core dumps have the chunk of this channel, which a thread has, from now on.
+  void PutIntoCores(std::uint32_t index) {
+    if constexpr (requires { Platform::PutIntoCores(std::span<std::byte>()); }) {
+      Channel* const first = Find(index - index % kChannelsPerChunk);
+      Platform::PutIntoCores({reinterpret_cast<std::byte*>(first), ChunkBytes(RingRoom(*first))});
+    }
+  }
+
   // What a chunk of channels with such rings takes.
   static constexpr std::size_t ChunkBytes(std::size_t ring_bytes) {
     return RingsDistance(kChannelsPerChunk, ring_bytes);

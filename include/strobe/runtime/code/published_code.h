@@ -28,9 +28,12 @@ concept SharesChannels = requires {
   { P::SharedCode() } -> std::same_as<PublishedCode&>;
 };
 // Such a platform in the process that drains: the other one has made the channels in the memory
-// that MapMemory returns. HasEnded() is true if the other process has ended.
+// that MapMemory returns. HasArea() is false if that has given the channels to another drain: what
+// is in them from then on is worth nothing, but may be read and written.
 template <class P>
-concept AdoptsChannels = SharesChannels<P> && P::kAdoptsChannels;
+concept AdoptsChannels = SharesChannels<P> && P::kAdoptsChannels && requires {
+  { P::HasArea() } -> std::same_as<bool>;
+};
 
 static_assert(decltype(PublishedCode::generation)::is_always_lock_free);
 static_assert(decltype(PublishedCode::tables)::is_always_lock_free);

@@ -8,6 +8,7 @@
 #include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/platform/platform.h"
+#include "strobe/platform/refused_thread.h"
 
 namespace strobe {
 namespace STROBE_HIDDEN internal {
@@ -50,9 +51,7 @@ class SessionToggle {
       thread_ = Platform::RunOnOwnThread("strobe-toggle", [this, toggle = std::move(toggle)] {
         while (inbox_.Wait()) toggle();
       });
-      return thread_.IsRunning()
-                 ? absl::OkStatus()
-                 : absl::ResourceExhaustedError("sampling.toggle_signal: no thread can be started");
+      return StatusOfThread("sampling.toggle_signal", thread_);
     } else {
       return absl::UnimplementedError("sampling.toggle_signal: this system has no signals");
     }

@@ -4,10 +4,12 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "strobe/base/visibility.h"
 #include "strobe/platform/platform.h"
+#include "strobe/platform/refused_thread.h"
 #include "strobe/runtime/control/exit_list.h"
 
 namespace strobe {
@@ -52,7 +54,11 @@ class SignalExit {
         ExitList::StopAll();
         signals_.EndProcess();
       });
-      if (!thread_.IsRunning()) signals_.GiveBack();
+      if (thread_.IsRunning()) return;
+      signals_.GiveBack();
+      Platform::WriteLine(
+          "strobe: " +
+          std::string(RefusedThread("exporter.export_on_signal", thread_.error()).message()));
     }
   }
 

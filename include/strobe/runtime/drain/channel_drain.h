@@ -222,6 +222,9 @@ class ChannelDrain {
   // The oldest record in the thread's ring. What another process may write is copied, so that the
   // bytes that were checked are those that are used.
   std::span<const std::byte> PeekRecord(Thread& thread) {
+    if constexpr (AdoptsChannels<Platform>) {
+      if (!Platform::HasArea()) return {};
+    }
     const std::span<const std::byte> record = registry_.PeekRecord(thread);
     if constexpr (AdoptsChannels<Platform>) {
       if (!record.empty()) std::memcpy(copy_.data(), record.data(), record.size());

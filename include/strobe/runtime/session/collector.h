@@ -10,7 +10,10 @@
 #include <mutex>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "strobe/base/visibility.h"
+#include "strobe/platform/refused_thread.h"
+#include "strobe/runtime/code/published_code.h"
 #include "strobe/runtime/session/monitor.h"
 #include "strobe/runtime/session/recording_calls.h"
 #include "strobe/runtime/session/session.h"
@@ -66,11 +69,11 @@ class Collector {
         option_drain_ns_(*options.collector.drain_period_ms * 1'000'000),
         export_period_ns_(static_cast<std::int64_t>(*options.exporter.period_s * 1e9)) {}
 
-  // False if the system refuses the thread, or memory runs out.
-  bool Begin() {
-    return counters_.HasMemoryFor([this] {
-      thread_ = Platform::RunOnOwnThread("strobe-collect", [this] { Run(); });
-    }) && thread_.IsRunning();
+  // ResourceExhausted if the system refuses the thread, or memory runs out.
+  absl::Status Begin() {
+    static_cast<void>(counters_.HasMemoryFor(
+        [this] { thread_ = Platform::RunOnOwnThread("strobe-collect", [this] { Run(); }); }));
+    return StatusOfThread("the collector", thread_);
   }
 
   // Drains and ends the period now; waits for both until the deadline. Returns whether the period
@@ -110,6 +113,12 @@ class Collector {
   }
 
  private:
+  // False if another process drains the channels by now.
+  static bool HasChannels() {
+    if constexpr (AdoptsChannels<Platform>) return Platform::HasArea();
+    return true;
+  }
+
   void Run() {
     static_cast<void>(Platform::CurrentThread());  // so that its later calls are cheap
     if constexpr (requires { Platform::WakeInTime(); }) Platform::WakeInTime();
@@ -118,7 +127,7 @@ class Collector {
         Platform::ProcessCpuTimeNs() - counters_.process_cpu_ns.load(std::memory_order_relaxed);
     Plan(clock_.MonotonicNs());
     std::unique_lock lock(monitor_);
-    while (!is_ending_) {
+    while (!is_ending_ && HasChannels()) {
       const typename Platform::Instant since_wake;
       const std::uint64_t asked = periods_asked_;
       const std::int64_t now_ns = clock_.MonotonicNs();

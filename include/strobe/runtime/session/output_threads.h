@@ -23,6 +23,7 @@
 #include "strobe/core/symbols.h"
 #include "strobe/export/exporter.h"
 #include "strobe/export/parts.h"
+#include "strobe/platform/refused_thread.h"
 #include "strobe/runtime/session/export_queue.h"
 #include "strobe/runtime/session/monitor.h"
 #include "strobe/runtime/session/output_accounts.h"
@@ -58,13 +59,13 @@ class OutputThreads {
     return status;
   }
 
-  // False if the system refuses a thread, or memory runs out. Then no thread is left.
-  bool Begin() {
-    const bool has_memory = HasMemoryFor([this] { BeginThreads(kIndices); });
-    bool is_running = has_memory;
-    for (const auto& thread : threads_) is_running = is_running && thread.IsRunning();
-    if (!is_running) EndThreads();
-    return is_running;
+  // ResourceExhausted if the system refuses a thread, or memory runs out. Then no thread is left.
+  absl::Status Begin() {
+    static_cast<void>(HasMemoryFor([this] { BeginThreads(kIndices); }));
+    absl::Status status;
+    for (const auto& thread : threads_) status.Update(StatusOfThread("the exporter", thread));
+    if (!status.ok()) EndThreads();
+    return status;
   }
 
   // True if no period waits for an output.

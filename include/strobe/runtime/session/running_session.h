@@ -89,29 +89,47 @@ class RunningSession {
     }
     if (absl::Status status = worker_->Check(); !status.ok()) return status;
     maker_.Begin();
-    if (!worker_->Begin())
-      return absl::ResourceExhaustedError("the system refuses another thread for the exporter");
+    if (absl::Status status = worker_->Begin(); !status.ok()) return status;
     // From here on nothing may throw, because the exporter's thread runs.
     registry_.BeginCollecting();
-    if (collector_.Begin()) return absl::OkStatus();
+    absl::Status status = collector_.Begin();
+    if (status.ok()) return status;
     session_.FinishAll();
     static_cast<void>(worker_->End(ExportDeadline()));
-    return absl::ResourceExhaustedError("the system refuses another thread for the collector");
+    return status;
   }
 
   // Exports what has been sampled, and ends all recordings. Throws nothing: what finds no memory is
   // dropped, and counted.
   absl::Status End() {
+    Finish();
+    return Deliver();
+  }
+
+  // The first half of End: afterwards no thread's channel is used. Deliver or Drop follows.
+  void Finish() {
     session_.End();
     collector_.End();
     const std::uint64_t failures = counters_.out_of_memory.load(std::memory_order_relaxed);
     session_.FinishAll();
     const bool is_whole = counters_.out_of_memory.load(std::memory_order_relaxed) == failures;
-    absl::Status status = SubmitPeriod();
-    if (!status.ok()) session_.CountPeriodDropped();
+    last_ = maker_.TakePeriod(session_);
+    if (last_ == nullptr) session_.CountPeriodDropped();
     collector_.EndRecordings(is_whole);
+  }
+  // What Deliver exports last; nullptr if memory has run out.
+  [[nodiscard]] ExportJob* last() const { return last_.get(); }
+  // Exports the last period, and what waits for an export.
+  absl::Status Deliver() {
+    absl::Status status = last_ == nullptr ? OutOfMemory() : absl::OkStatus();
+    if (last_ != nullptr) worker_->Submit(std::move(last_));
     status.Update(worker_->End(ExportDeadline()));
     return status;
+  }
+  // Exports nothing more.
+  void Drop() {
+    last_.reset();
+    static_cast<void>(worker_->End(std::chrono::steady_clock::now()));
   }
 
   absl::Status Flush() {
@@ -206,6 +224,7 @@ class RunningSession {
   const std::chrono::milliseconds stop_timeout_;
   Session<Traits> session_;
   const std::shared_ptr<Worker> worker_;
+  std::unique_ptr<ExportJob> last_;  // the last period, from Finish on
   Collector<Traits> collector_;
 };
 

@@ -40,10 +40,12 @@ struct ThreadNeeds {
   bool may_unblock = false;  // the signal
   // A thread with less stack has an alternate one for the handler.
   std::int64_t least_stack_bytes = 0;
+  bool rings_in_cores = false;
 
   static ThreadNeeds Of(const ProfilerOptions& options) {
     return {.may_unblock = *options.sampling.unblock_signal,
-            .least_stack_bytes = *options.threads.least_stack_bytes};
+            .least_stack_bytes = *options.threads.least_stack_bytes,
+            .rings_in_cores = *options.threads.rings_in_cores};
   }
 };
 
@@ -85,6 +87,7 @@ absl::StatusOr<RegisteredThread<Traits>*> RegisterCallingThread(ThreadRegistry<T
       });
   if (!thread.ok()) return thread;
   HoldSignalStack<Platform>(**thread, Platform::CurrentThread().stack, needs.least_stack_bytes);
+  if (needs.rings_in_cores) registry.arena()->PutIntoCores((*thread)->index());
   // A signal may come between any two of these stores: the list is valid after each of them.
   (*thread)->next = RegistrationLinks();
   std::atomic_signal_fence(std::memory_order_seq_cst);

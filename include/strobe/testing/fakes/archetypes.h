@@ -172,7 +172,9 @@ struct ArchetypePlatform {
    public:
     OwnThread() = default;
     explicit OwnThread(std::function<void()> body) : thread_(std::move(body)) {}
+    explicit OwnThread(int error) : error_(error) {}
     [[nodiscard]] bool IsRunning() const { return thread_.joinable(); }
+    [[nodiscard]] int error() const { return error_; }
     void Join() {
       if (thread_.joinable()) thread_.join();
     }
@@ -182,6 +184,7 @@ struct ArchetypePlatform {
 
    private:
     std::thread thread_;
+    int error_ = 0;
   };
 
   static absl::Status Available() { return absl::OkStatus(); }

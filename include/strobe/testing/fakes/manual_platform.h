@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -238,7 +239,7 @@ struct ManualPlatform : ArchetypePlatform {
     return With([&](State& state) { return state.memory(address, bytes); });
   }
   static OwnThread RunOnOwnThread(const char* /*name*/, std::function<void()> body) {
-    if (With([](State& state) { return state.threads_left-- <= 0; })) return {};
+    if (With([](State& state) { return state.threads_left-- <= 0; })) return OwnThread(EAGAIN);
     return OwnThread(std::move(body));
   }
   static std::uint64_t ForkCount() { return fork_count_.load(); }

@@ -33,6 +33,9 @@ namespace STROBE_HIDDEN internal {
 // That time doubles with each.
 inline constexpr int kMaxRestarts = 5;
 inline constexpr std::int64_t kFirstRestartNs = 1'000'000'000;
+// How long the program waits for a worker that it has lost, and that may live, to drain what it has
+// sampled so far. Without an answer, that counts as lost with the worker.
+inline constexpr std::int64_t kHandOverNs = 200'000'000;
 
 // No thread of it exists. The program's own threads, when they register, end or call, notice that
 // the worker has died, and begin another.
@@ -84,6 +87,7 @@ class RemoteCore final : public AbstractCore, private StoppedAtExit {
   void TakeEndingSignals();
   void ReplaceTables(TableMemory tables, TableMemory store);
   absl::Status SeeToWorker();
+  void EndWorker(std::int64_t timeout_ns);
   absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options);
   void CountLoss();
 

@@ -25,9 +25,9 @@ struct RemotePlatform : LinuxPlatform {
 
   // The area's next chunk. Empty if it has none of that size.
   static Mapping MapMemory(std::uint64_t bytes);
-  // From now on captures know of no code, until the next worker shows them tables. Returns which of
-  // SharedAreaHeader::codes is that worker's.
-  static std::size_t BeginCode();
+  // Gives the area to the next worker, whose number this returns. No other has it: see TakeBack.
+  // From now on captures know of no code, until that worker shows them tables.
+  static std::uint32_t BeginWorker();
   // In the area. Before Open, one that says that nothing is known.
   STROBE_SIGNAL_SAFE static PublishedCode& SharedCode() noexcept;
 };

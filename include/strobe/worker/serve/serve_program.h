@@ -60,8 +60,6 @@ absl::Status CheckHello(const HelloText& hello, std::uint64_t chunk_bytes) {
       head.cells != Traits::Providers::kCellCount || head.chunk_bytes != chunk_bytes)
     return absl::InvalidArgumentError("the program has other parts than its worker");
   if (head.signal > kMaxSignal) return absl::InvalidArgumentError("there is no such signal");
-  if (head.code >= SharedAreaHeader::kCodes)
-    return absl::InvalidArgumentError("there is no such place for what captures know of the code");
   return absl::OkStatus();
 }
 
@@ -98,7 +96,7 @@ absl::StatusOr<AskedSession> ReadHello(const Message& message,
   asked.program.name = std::move(hello->program);
   asked.program.signal = static_cast<int>(head.signal);
   asked.program.copy_mark = head.copy_mark;
-  asked.program.code = static_cast<std::size_t>(head.code);
+  asked.program.worker = static_cast<std::uint32_t>(head.worker);
   if (own_area != nullptr) {
     asked.program.area = *own_area;
     asked.program.is_own = true;
@@ -196,7 +194,7 @@ ServeEnd ServeSession(const WorkerSocket& socket, WorkerSession<Traits>& session
           socket.Send(AnswerOf(MessageKind::kFlushed, session.Flush(), message->number)));
     } else {
       // The end of the program, however it ended, or what is no message: both end the session.
-      const absl::Status status = session.End(EndBy(message));
+      const absl::Status status = session.End([&] { return EndBy(message); });
       const std::uint64_t number = message.ok() ? message->number : 0;
       static_cast<void>(socket.Send(AnswerOf(MessageKind::kStopped, status, number)));
       return status.ok() ? ServeEnd::kServed : ServeEnd::kFailed;
@@ -213,8 +211,9 @@ ServeEnd ServeGreeted(const WorkerSocket& socket, Greeting greeting, const Share
   const SharedArea area = asked->program.area;
   const int signal = asked->program.signal;
   WorkerPlatform::Serve(std::move(asked->program));
-  WorkerSession<Traits> session(asked->options, parts, area, signal);
-  if (socket.HasEnded()) return ServeEnd::kFailed;  // the program has another worker by now
+  WorkerSession<Traits> session(asked->options, parts, area, signal, [&] { socket.EndWaits(); });
+  // The program may have another worker by now.
+  if (socket.HasEnded() || !WorkerPlatform::HasArea()) return ServeEnd::kFailed;
   const absl::Status begun = session.Begin();
   if (!socket.Send(AnswerOf(MessageKind::kWelcome, begun)).ok() || !begun.ok())
     return ServeEnd::kFailed;

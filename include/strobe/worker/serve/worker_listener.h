@@ -61,7 +61,8 @@ class WorkerListener {
   ListeningSocket socket_;
   const Serve serve_;
   const std::size_t max_programs_;
-  const int ended_;  // an eventfd, readable when a session has ended
+  const int ended_;        // an eventfd, readable when a session has ended
+  const int ended_error_;  // why the system refuses it
   ServeEndCounts counts_{};
   std::list<Program> programs_;
   std::int64_t given_back_ns_ = 0;

@@ -30,7 +30,7 @@ struct ServedProgram {
   std::string name;
   int signal = 0;
   std::uint64_t copy_mark = 0;  // see ChannelToken
-  std::size_t code = 0;         // of SharedAreaHeader::codes
+  std::uint32_t worker = 0;     // this one's number: see SharedAreaHeader
   SharedArea area;
   TableMemory tables;                   // none if the program could not map it
   std::shared_ptr<TableStore> store{};  // of all programs; nullptr if there is none
@@ -77,6 +77,14 @@ struct WorkerPlatform : LinuxPlatform {
   // True if the program has ended. Its children may still have what was its own, the socket too.
   // Where the system does not tell, false.
   static bool HasEnded();
+  // False if the program has taken its area back: it has lost this worker, and waited for it in
+  // vain. All that is read and written there from then on is this process's own, and worth nothing.
+  static bool HasArea();
+  // True if the program has lost this worker, which is to end its session.
+  static bool IsWantedBack();
+  // When all has been drained, and the last period has ended: what the worker has not exported yet
+  // counts as exported. False if the program has taken the area back: then that counts as lost.
+  static bool GiveBackArea();
   // How the program has ended: see EndOfProcess. Call it when its connection has ended.
   static std::string HowEnded();
   // What the thread itself has read of its CPU clock: at the begin and the end of its registration.

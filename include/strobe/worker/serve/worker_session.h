@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -15,6 +15,7 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
 #include "strobe/export/parts.h"
+#include "strobe/platform/refused_thread.h"
 #include "strobe/runtime/code/code_registry.h"
 #include "strobe/runtime/code/loaded_code.h"
 #include "strobe/runtime/drain/collector_counters.h"
@@ -46,10 +47,13 @@ class WorkerSession {
  public:
   using Traits = WorkerTraitsOf<Base>;
 
-  // The program that WorkerPlatform serves. `options` must be valid.
-  WorkerSession(const ProfilerOptions& options, const Parts<Base>& parts, const SharedArea& area,
-                int signal)
+  // The program that WorkerPlatform serves. `options` must be valid. `leave` is called, on a thread
+  // of the session, when the program has lost this worker: see IsWantedBack. End comes next.
+  WorkerSession(
+      const ProfilerOptions& options, const Parts<Base>& parts, const SharedArea& area, int signal,
+      std::function<void()> leave = [] {})
       : area_(area),
+        leave_(std::move(leave)),
         options_(options),
         parts_(parts),
         signal_{.requested = signal},
@@ -58,7 +62,7 @@ class WorkerSession {
 
   // Its threads end with it, whatever became of the program.
   ~WorkerSession() {
-    if (keeper_thread_.IsRunning()) static_cast<void>(End({}));
+    if (keeper_thread_.IsRunning()) static_cast<void>(End([] { return std::string(); }));
   }
   WorkerSession(const WorkerSession&) = delete;
   WorkerSession& operator=(const WorkerSession&) = delete;
@@ -74,9 +78,9 @@ class WorkerSession {
     CountLostEvents();
     keeper_thread_ =
         WorkerPlatform::RunOnOwnThread("strobe-attend", [this] { KeepRegistrations(); });
-    if (keeper_thread_.IsRunning()) return absl::OkStatus();
-    static_cast<void>(running_->End());
-    return absl::ResourceExhaustedError("the system refuses another thread for the worker");
+    absl::Status status = StatusOfThread("the worker", keeper_thread_);
+    if (!status.ok()) static_cast<void>(running_->End());
+    return status;
   }
 
   absl::Status Flush() { return running_->Flush(); }
@@ -88,19 +92,25 @@ class WorkerSession {
   }
   void UpdateRecordings() { recordings_.Update(); }
 
-  // Drains what the rings hold, also of threads that have ended with their program, and exports.
-  // The last profile says how the program has ended.
-  absl::Status End(std::string how) {
+  // Drains what the rings hold, also of threads that have ended with their program, gives the area
+  // back, and exports. The last profile says how the program has ended: how(), which may wait for
+  // that. Unavailable, and nothing more is exported, if the program has taken the area back.
+  absl::Status End(const std::function<std::string()>& how) {
     is_ending_.store(true, std::memory_order_seq_cst);
     area_.Wake();
     keeper_thread_.Join();
-    registrations_.Update(*running_);
-    SeeToCode();
-    {
-      const std::lock_guard lock(mutex_);
-      program_end_ = std::move(how);
+    if (WorkerPlatform::HasArea()) {
+      registrations_.Update(*running_);
+      SeeToCode();
     }
-    absl::Status status = running_->End();
+    running_->Finish();
+    absl::Status status = absl::UnavailableError("the program has another worker by now");
+    if (WorkerPlatform::GiveBackArea()) {
+      NoteEnd(how);
+      status = running_->Deliver();
+    } else {
+      running_->Drop();
+    }
     recordings_.End();
     return status;
   }
@@ -134,14 +144,22 @@ class WorkerSession {
     }
   }
 
-  // A change that comes between the two lines ends the wait at once.
+  // A change that comes after `seen` was read ends the wait at once.
   void KeepRegistrations() {
     while (!is_ending_.load(std::memory_order_seq_cst)) {
       const std::uint32_t seen = area_.header().changes.load(std::memory_order_seq_cst);
+      if (WorkerPlatform::IsWantedBack()) return leave_();
       registrations_.Update(*running_);
       SeeToCode();
       area_.AwaitChange(seen, kLongestWaitNs);
     }
+  }
+
+  void NoteEnd(const std::function<std::string()>& how) {
+    ExportJob* const last = running_->last();
+    static_cast<void>(counters_.HasMemoryFor([&] {
+      if (last != nullptr) last->profile.stats.program_end = how();
+    }));
   }
 
   // What finds no memory is left to the next call.
@@ -157,10 +175,6 @@ class WorkerSession {
     counters_.AddTo(stats);
     stats.requested_rate_hz = *options_.sampling.cpu_frequency_hz;
     stats.signal_number = signal_.number.load(std::memory_order_relaxed);
-    {
-      const std::lock_guard lock(mutex_);
-      stats.program_end = program_end_;
-    }
     if (running_ != nullptr) AddExportsOf(*running_->worker(), stats);
     return stats;
   }
@@ -168,6 +182,7 @@ class WorkerSession {
   static constexpr std::int64_t kLongestWaitNs = 1'000'000'000;
 
   const SharedArea area_;
+  const std::function<void()> leave_;
   const ProfilerOptions options_;
   const Parts<Base> parts_;
   SignalInUse signal_;
@@ -181,8 +196,6 @@ class WorkerSession {
   WorkerRecordings recordings_;
   RegistrationKeeper<Traits> registrations_{area_, registry_, counters_};
   std::atomic<bool> is_ending_{false};
-  std::mutex mutex_;
-  std::string program_end_;  // guarded by the mutex
   WorkerPlatform::OwnThread keeper_thread_;
 };
 

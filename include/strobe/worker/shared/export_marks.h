@@ -45,6 +45,9 @@ class ExportMarks {
   void NoteExported(std::uint64_t sequence);
   // The thread has ended, and its account is settled. Makes the registration free.
   void GiveBack(std::uint32_t index);
+  // The periods that have ended count as exported. There is no later one, and the area is another
+  // worker's from now on.
+  void End();
 
  private:
   struct Clocks {

@@ -49,7 +49,7 @@ enum class MessageKind : std::uint32_t {
 // Each message is this, then `text_bytes` bytes of text.
 struct MessageHead {
   static constexpr std::uint64_t kMagic = 0x524B57424F525453;  // "STROBWKR"
-  static constexpr std::uint32_t kVersion = 5;
+  static constexpr std::uint32_t kVersion = 6;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
@@ -74,7 +74,7 @@ struct Hello {
   std::uint32_t program_bytes = 0;   // of the program's name, which follows
   std::uint64_t tables_address = 0;  // where the program has mapped what the offer has: the memory
   std::uint64_t store_address = 0;   // for tables, and the TableStore's; 0 if it has not
-  std::uint64_t code = 0;            // which of SharedAreaHeader::codes is this worker's
+  std::uint64_t worker = 0;          // its number: see SharedAreaHeader
 };
 static_assert(sizeof(Hello) == 72);
 
@@ -114,6 +114,8 @@ class WorkerSocket {
   static void Tie(WorkerSocket& one, WorkerSocket& other);
   // Closes this end. A tied one sees it when its next wait has timed out, at the latest.
   void HangUp();
+  // Ends a wait of another thread for a message, and all later ones, as if the other side had gone.
+  void EndWaits() const;
 
   // Never waits: Unavailable if the other side has gone, or has left so many messages unread that
   // there is no room. Never raises SIGPIPE.

@@ -51,7 +51,7 @@ struct SharedRegistration {
 // A place in the file has 8 bytes or less, in the byte order of the machine.
 struct SharedAreaHeader {
   static constexpr std::uint64_t kMagic = 0x41455241424F5254;  // "TROBAREA"
-  static constexpr std::uint32_t kVersion = 5;
+  static constexpr std::uint32_t kVersion = 6;
   // One for each of the last workers: one that the program has lost may still write for a while.
   static constexpr std::size_t kCodes = 8;
 
@@ -66,7 +66,7 @@ struct SharedAreaHeader {
   // on a futex.
   alignas(kCacheLineBytes) std::atomic<std::uint32_t> changes{0};
   std::atomic<std::uint32_t> is_awaited{0};  // the worker waits: wake it
-  // What captures know of the code. The worker keeps one of them current: see Hello.
+  // What captures know of the code. A worker keeps one of them current: see CodeOf.
   alignas(kCacheLineBytes) std::array<PublishedCode, kCodes> codes;
   // CPU time of threads whose registrations are free and that no exported profile has: see
   // ExportMarks. The worker keeps it current.
@@ -78,6 +78,13 @@ struct SharedAreaHeader {
   using Amounts = std::array<std::atomic<std::int64_t>, kMaxValueTypes>;
   Amounts events_brought{};
   Amounts values_exported{};
+  // The worker that has the area: no other drains it, or writes into it. The number is 0 while none
+  // has it. Above the number are the bits of kWorkerMark: what the program has written here by
+  // mistake is told from a number, and says nothing.
+  static constexpr std::uint64_t kWorkerMark = std::uint64_t{0x574F524B} << 32;
+  std::atomic<std::uint64_t> worker{kWorkerMark};
+  // So is the worker that the program has lost, and wants the area back from.
+  std::atomic<std::uint64_t> lost_worker{0};
 };
 
 // Both processes map the whole file once, and keep it mapped until they end: a late signal may
@@ -87,8 +94,9 @@ class SharedArea {
   // The most chunks that any area has room for: see ChannelArena::kMaxChunks.
   static constexpr std::uint32_t kMaxChunks = 4096;
 
-  // True if the system has memory that a descriptor names, and sockets to send that.
-  static bool IsPossible();
+  // OK if the system has memory that a descriptor names, and sockets to send that. Unimplemented,
+  // with the system's reason, if not.
+  static absl::Status Available();
   // Makes one in memory. ResourceExhausted if the system refuses.
   static absl::StatusOr<SharedArea> Create(std::uint32_t chunks, std::uint32_t chunk_channels,
                                            std::uint64_t chunk_bytes);
@@ -103,6 +111,8 @@ class SharedArea {
   [[nodiscard]] SharedAreaHeader& header() const { return *header_; }
   // -1 if the program has closed it: no further worker can have the area then.
   [[nodiscard]] int descriptor() const { return file_.Number(); }
+  // Another one, which the caller owns, also on a thread that has files of its own.
+  [[nodiscard]] int NewDescriptor() const { return file_.Reopen(); }
   // Of that channel; nullptr beyond the room.
   [[nodiscard]] SharedRegistration* At(std::uint32_t channel) const;
   // The memory of a chunk of channels; empty beyond the room.
@@ -112,6 +122,10 @@ class SharedArea {
   // its own. False if the system refuses.
   [[nodiscard]] bool OpenChunk(std::uint32_t chunk) const;
 
+  // What captures know of the code while that worker serves.
+  [[nodiscard]] PublishedCode& CodeOf(std::uint32_t worker) const {
+    return header_->codes[worker % SharedAreaHeader::kCodes];
+  }
   // For the caches of the tables that the worker shares.
   [[nodiscard]] SharedCaches Caches() const;
   [[nodiscard]] SharedContexts& Contexts() const;
@@ -137,6 +151,19 @@ class SharedArea {
   void AwaitChange(std::uint32_t seen, std::int64_t timeout_ns) const;
   // Ends the wait that is under way.
   void Wake() const;
+
+  // In the program. A worker that it has lost may live: then that worker is given `timeout_ns` to
+  // drain the area and to give it back. Later it finds that it has the area no more.
+  void TakeBack(std::int64_t timeout_ns) const;
+  // To a worker of that number, when no other has it.
+  void GiveTo(std::uint32_t worker) const;
+  // In that worker. False if the program has taken the area back.
+  [[nodiscard]] bool IsOf(std::uint32_t worker) const;
+  [[nodiscard]] bool GiveBack(std::uint32_t worker) const;
+  [[nodiscard]] bool IsWantedFrom(std::uint32_t worker) const;
+  // Puts empty memory of this process's own in the area's place, for all copies of this object: no
+  // thread of a worker that has the area no more can touch the program's.
+  void Leave() const;
 
  private:
   static constexpr std::uint32_t kChunkChannels = 64;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "strobe/base/memory_guard.h"
+#include "strobe/platform/refused_thread.h"
 
 namespace strobe::internal {
 namespace {
@@ -28,25 +30,34 @@ struct AddressesCloser {
 };
 using Addresses = std::unique_ptr<addrinfo, AddressesCloser>;
 
-Addresses AddressesOf(const std::string& name, int port) {
+// nullptr if there are none; `reason` is why.
+Addresses AddressesOf(const std::string& name, int port, const char*& reason) {
   addrinfo wanted{};
   wanted.ai_family = AF_UNSPEC;
   wanted.ai_socktype = SOCK_STREAM;
   wanted.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  if (getaddrinfo(name.c_str(), absl::StrCat(port).c_str(), &wanted, &found) != 0) return nullptr;
-  return Addresses(found);
+  const int error = getaddrinfo(name.c_str(), absl::StrCat(port).c_str(), &wanted, &found);
+  if (error == 0) return Addresses(found);
+  reason = gai_strerror(error);
+  return nullptr;
 }
 
-ServerSocket ListenAt(const addrinfo& address) {
+// Of none if the system refuses; `error` is why.
+ServerSocket ListenAt(const addrinfo& address, int& error) {
   ServerSocket listening(
       socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol));
   const int is_on = 1;
   const int number = listening.get();
-  if (number < 0) return {};
-  setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &is_on, sizeof(is_on));
-  if (bind(number, address.ai_addr, address.ai_addrlen) != 0 || listen(number, SOMAXCONN) != 0)
+  if (number < 0) {
+    error = errno;
     return {};
+  }
+  setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &is_on, sizeof(is_on));
+  if (bind(number, address.ai_addr, address.ai_addrlen) != 0 || listen(number, SOMAXCONN) != 0) {
+    error = errno;
+    return {};
+  }
   return listening;
 }
 
@@ -69,14 +80,13 @@ absl::Status PullListener::Start(const std::string& address, int port) {
   port_ = PortOf(listening_.get());  // also the one to listen at again
   std::array<int, 2> ends{-1, -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
-    return absl::ResourceExhaustedError("the system refuses another socket for the server");
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the system refuses a socket for the server: ", std::strerror(errno)));
   waker_ = Descriptor(ends[0]);
   awaited_ = Descriptor(ends[1]);
   if (absl::Status status = workers_.Start(); !status.ok()) return status;
   thread_ = NativePlatform::RunOnOwnThread("strobe-pull", [this] { Run(); });
-  if (!thread_.IsRunning())
-    return absl::ResourceExhaustedError("the system refuses another thread for the server");
-  return absl::OkStatus();
+  return StatusOfThread("the server", thread_);
 }
 
 void PullListener::Stop() {
@@ -85,17 +95,19 @@ void PullListener::Stop() {
   is_stopped_ = true;
   Wake();
   thread_.Join();
-  connections_.clear();
-  listening_ = {};
 }
 
 absl::Status PullListener::Listen() {
-  const Addresses addresses = AddressesOf(address_, port_);
+  const char* reason = "no address";
+  const Addresses addresses = AddressesOf(address_, port_, reason);
   for (const addrinfo* one = addresses.get(); one != nullptr; one = one->ai_next) {
-    listening_ = ListenAt(*one);
+    int error = 0;
+    listening_ = ListenAt(*one, error);
     if (listening_.get() >= 0) return absl::OkStatus();
+    reason = std::strerror(error);
   }
-  return absl::UnavailableError(absl::StrCat("cannot listen at ", address_, ":", port_));
+  return absl::UnavailableError(
+      absl::StrCat("cannot listen at ", address_, ":", port_, ": ", reason));
 }
 
 // A full one wakes as well.
@@ -109,6 +121,9 @@ void PullListener::Run() {
   }
   // Who waits for a recording that has been ended is told so.
   static_cast<void>(HasMemoryFor([this] { Round(); }));
+  // Here, because whoever calls Stop may have files of its own, and not these.
+  connections_.clear();
+  listening_ = {};
 }
 
 void PullListener::Round() {

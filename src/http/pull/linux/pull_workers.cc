@@ -2,6 +2,7 @@
 
 #include "strobe/base/memory_guard.h"
 #include "strobe/core/recording_options.h"
+#include "strobe/platform/refused_thread.h"
 
 namespace strobe::internal {
 namespace {
@@ -17,9 +18,10 @@ PullWorkers::PullWorkers(const PullHandler& handler, std::function<void()> wake)
 absl::Status PullWorkers::Start() {
   for (std::size_t i = 0; i < kThreads; ++i) {
     threads_.push_back(NativePlatform::RunOnOwnThread("strobe-pull", [this] { Work(); }));
-    if (threads_.back().IsRunning()) continue;
+    absl::Status status = StatusOfThread("the server", threads_.back());
+    if (status.ok()) continue;
     Stop();
-    return absl::ResourceExhaustedError("the system refuses another thread for the server");
+    return status;
   }
   return absl::OkStatus();
 }

@@ -13,6 +13,16 @@
 #include <cstdio>
 
 namespace strobe::internal {
+namespace {
+
+// Of a file of the process's first thread.
+std::array<char, 32> PathOf(int number) {
+  std::array<char, 32> path{};
+  std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", number);
+  return path;
+}
+
+}  // namespace
 
 FileIdentity FileIdentity::Of(int number) noexcept {
   const int saved_errno = errno;
@@ -49,13 +59,20 @@ bool KnownFile::IsElsewhere() const noexcept {
   const int saved_errno = errno;
   // What the first thread has, whichever thread asks. Events of perf are told apart by their files
   // alone, so this does not know them.
-  std::array<char, 32> path{};
-  std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", number);
   struct stat info {};
-  const bool is_there = stat(path.data(), &info) == 0 &&
+  const bool is_there = stat(PathOf(number).data(), &info) == 0 &&
                         FileIdentity{.device = info.st_dev, .inode = info.st_ino} == identity;
   errno = saved_errno;
   return is_there;
+}
+
+int KnownFile::Reopen() const noexcept {
+  if (const int known = Number(); known >= 0) return fcntl(known, F_DUPFD_CLOEXEC, 0);
+  if (!IsElsewhere()) return -1;
+  const int file = open(PathOf(number).data(), O_RDWR | O_CLOEXEC);
+  if (file < 0 || FileIdentity::Of(file) == identity) return file;
+  close(file);
+  return -1;
 }
 
 int KnownFile::Close() noexcept {

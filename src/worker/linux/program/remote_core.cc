@@ -170,8 +170,7 @@ absl::Status RemoteCore::StopLocked() {
     const absl::StatusOr<Message> answer =
         Ask(worker_->socket(), MessageKind::kStop, stop_timeout_ns());
     status = answer.ok() ? StatusOf(*answer, MessageKind::kStopped) : answer.status();
-    worker_->End(answer.ok() ? kAnswerNs : 0);
-    worker_.reset();
+    EndWorker(answer.ok() ? kAnswerNs : 0);
     if (!answer.ok()) CountLoss();
   } else {
     CountLoss();

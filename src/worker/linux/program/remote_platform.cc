@@ -25,7 +25,7 @@ struct State {
   std::uint32_t chunk_channels = 0;
   std::uint64_t chunk_bytes = 0;
   std::uint32_t used_chunks = 0;  // guarded by the mutex
-  std::size_t code = 0;           // guarded by the mutex
+  std::uint32_t worker = 0;       // guarded by the mutex: the last worker's number
 };
 
 constinit ForkSafeMutex<LinuxPlatform> mutex;
@@ -40,11 +40,11 @@ bool IsOfThisProcess(const State* own) {
 
 // A capture sets is_capturing before it asks for the code. If none is seen under way after this,
 // each later one goes by this code.
-void UseCode(State& own, std::size_t code) {
-  PublishedCode& next = own.area.header().codes[code];
+void UseCodeOf(State& own, std::uint32_t worker) {
+  PublishedCode& next = own.area.CodeOf(worker);
   next.generation.store(0, std::memory_order_relaxed);
   next.tables.store(&own.no_tables, std::memory_order_seq_cst);
-  own.code = code;
+  own.worker = worker;
   shared_code.store(&next, std::memory_order_seq_cst);
 }
 
@@ -83,18 +83,19 @@ absl::Status RemotePlatform::Open(std::uint32_t chunks, std::uint32_t chunk_chan
                                .chunk_bytes = chunk_bytes};
   KeepForEver(made);
   state.store(made, std::memory_order_release);
-  UseCode(*made, 0);
+  UseCodeOf(*made, 0);
   ProcessLabels().Tell(&ShareLabels);
   TellSlowSpans(&ShareSlowSpan);
   LevelMemory::Share(&LevelsOfThisProcess);
   return absl::OkStatus();
 }
 
-std::size_t RemotePlatform::BeginCode() {
+std::uint32_t RemotePlatform::BeginWorker() {
   const std::lock_guard lock(mutex);
   State* const own = state.load(std::memory_order_acquire);
-  UseCode(*own, (own->code + 1) % SharedAreaHeader::kCodes);
-  return own->code;
+  UseCodeOf(*own, own->worker + 1);
+  own->area.GiveTo(own->worker);
+  return own->worker;
 }
 
 const SharedArea& RemotePlatform::Area() { return state.load(std::memory_order_acquire)->area; }

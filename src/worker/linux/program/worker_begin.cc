@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "strobe/clock/system_clock.h"
+#include "strobe/platform/linux/descriptor.h"
 #include "strobe/runtime/session/recording_calls.h"
 #include "strobe/worker/shared/listening_socket.h"
 #include "strobe/worker/shared/worker_offer.h"
@@ -93,12 +94,13 @@ absl::Status RemoteCore::Greet(WorkerProcess worker) {
                .ring_bytes = static_cast<std::uint32_t>(*options_.threads.ring_bytes),
                .tables_address = offer->tables.address(),
                .store_address = offer->store.address(),
-               .code = Platform::BeginCode()},
+               .worker = Platform::BeginWorker()},
       .program = Platform::ProgramName(),
       .value_types = JoinValueTypes(layout.value_types),
       .options = OptionLines()};
   Message message{.kind = MessageKind::kHello, .text = JoinHello(hello)};
-  if (!is_here_) message.descriptors = {area.descriptor(), -1};
+  const Descriptor memory(is_here_ ? -1 : area.NewDescriptor());
+  message.descriptors[0] = memory.get();
   absl::Status status = worker.socket().Send(message);
   ReplaceTables(std::move(offer->tables), std::move(offer->store));
   const absl::StatusOr<Message> answer =
@@ -113,7 +115,7 @@ absl::Status RemoteCore::Greet(WorkerProcess worker) {
   return status;
 }
 
-// Captures get no tables until the new worker has some: see BeginCode. The old ones are unmapped
+// Captures get no tables until the new worker has some: see BeginWorker. The old ones are unmapped
 // unless a capture may still read them.
 void RemoteCore::ReplaceTables(TableMemory tables, TableMemory store) {
   if (channels_->IsCapturing()) {
@@ -160,12 +162,23 @@ void RemoteCore::CountLoss() {
   workers_lost_.fetch_add(1, std::memory_order_relaxed);
 }
 
+// Ends the connection: see WorkerProcess::End. A worker whose connection the program itself has
+// closed may live, and drain the area.
+void RemoteCore::EndWorker(std::int64_t timeout_ns) {
+  const bool may_live = !worker_->socket().is_open();
+  worker_->End(timeout_ns);
+  worker_.reset();
+  Platform::Area().TakeBack(may_live ? kHandOverNs : 0);
+}
+
 // Begins another worker if this one has died. Its threads' accounts begin anew.
 absl::Status RemoteCore::SeeToWorker() {
   if (!is_running_.load(std::memory_order_relaxed)) return NotRunning();
   if (worker_ && !worker_->socket().HasEnded()) return absl::OkStatus();
-  if (worker_) channels_->Close();  // what the program brings from here on, no profile has
-  worker_.reset();
+  if (worker_) {
+    channels_->Close();  // what the program brings from here on, no profile has
+    EndWorker(0);
+  }
   const std::int64_t now_ns = SystemClock().MonotonicNs();
   if (restarts_ < kMaxRestarts && now_ns < next_restart_ns_)
     return absl::UnavailableError("the worker process has died");

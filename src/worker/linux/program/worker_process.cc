@@ -24,6 +24,7 @@
 #include "strobe/base/memory_guard.h"
 #include "strobe/clock/system_clock.h"
 #include "strobe/core/settings/known_variables.h"
+#include "strobe/platform/refused_thread.h"
 #include "strobe/worker/shared/listening_socket.h"
 
 extern char** environ;
@@ -185,7 +186,7 @@ absl::StatusOr<WorkerProcess> WorkerProcess::BeginHere(Serve serve, const Shared
         *other = WorkerSocket();
       });
   if (worker.thread_.IsRunning()) return worker;
-  return absl::ResourceExhaustedError("the system refuses a thread that takes a worker's place");
+  return RefusedThread("what takes a worker's place", worker.thread_.error());
 }
 
 absl::StatusOr<WorkerProcess> WorkerProcess::Begin(const std::string& command) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "../../../platform/linux/freed_memory.h"
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/clock/system_clock.h"
+#include "strobe/platform/refused_thread.h"
 #include "strobe/worker/program/local_worker.h"
 
 namespace strobe::internal {
@@ -28,13 +30,19 @@ constexpr std::size_t kMaxNameBytes = std::size_t{128} << 20;
 // Giving memory back to the system takes milliseconds: not more often than so while programs run.
 constexpr std::int64_t kGiveBackEveryNs = 1'000'000'000;
 
+absl::Status Refused(const char* what, int error) {
+  return absl::UnavailableError(
+      absl::StrCat("the system refuses ", what, ": ", std::strerror(error)));
+}
+
 }  // namespace
 
 WorkerListener::WorkerListener(ListeningSocket socket, Serve serve, std::size_t max_programs)
     : socket_(std::move(socket)),
       serve_(std::move(serve)),
       max_programs_(max_programs),
-      ended_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      ended_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      ended_error_(ended_ < 0 ? errno : 0) {}
 
 WorkerListener::~WorkerListener() {
   EndAll();
@@ -42,14 +50,14 @@ WorkerListener::~WorkerListener() {
 }
 
 absl::Status WorkerListener::Run(int stop) {
-  if (ended_ < 0) return absl::UnavailableError("the system refuses an eventfd");
+  if (ended_ < 0) return Refused("an eventfd", ended_error_);
   while (true) {
     std::array<pollfd, 3> events{
         pollfd{.fd = stop, .events = POLLIN, .revents = 0},
         pollfd{.fd = ended_, .events = POLLIN, .revents = 0},
         pollfd{.fd = socket_.descriptor(), .events = POLLIN, .revents = 0}};
     if (poll(events.data(), events.size(), -1) < 0 && errno != EINTR)
-      return absl::UnavailableError("the system refuses to wait for programs");
+      return Refused("to wait for programs", errno);
     if (events[0].revents != 0) break;
     if (events[1].revents != 0) Reap();
     if (events[2].revents != 0) AcceptAll();
@@ -88,9 +96,9 @@ void WorkerListener::Begin(WorkerSocket socket) {
     const std::uint64_t one = 1;
     static_cast<void>(write(ended_, &one, sizeof(one)) == sizeof(one));
   });
-  if (program.thread.IsRunning()) return;
-  Refuse(program.socket,
-         absl::ResourceExhaustedError("the system refuses another thread for the worker"));
+  const absl::Status status = StatusOfThread("the worker", program.thread);
+  if (status.ok()) return;
+  Refuse(program.socket, status);
   programs_.pop_back();
 }
 
@@ -168,7 +176,7 @@ class EndSignals {
 absl::StatusOr<ServeEndCounts> ListenWith(const std::string& path, const Announce& announce,
                                           WorkerListener::Serve serve) {
   const EndSignals signals;
-  if (signals.descriptor() < 0) return absl::UnavailableError("the system refuses a signalfd");
+  if (signals.descriptor() < 0) return Refused("a signalfd", errno);
   absl::StatusOr<ListeningSocket> socket =
       ListeningSocket::Open(path.empty() ? DefaultWorkerSocket() : path);
   if (!socket.ok()) return socket.status();

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <memory>
 #include <mutex>
@@ -80,9 +81,10 @@ struct Served {
           : static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(program.process_id), 0));
   LabelTable labels{&FindLabels};
   std::vector<std::uint64_t> displaced;
-  PublishedCode& code = program.area.header().codes[program.code];
+  PublishedCode& code = program.area.CodeOf(program.worker);
   const UnwindModules* const programs_tables = code.tables.load(std::memory_order_seq_cst);
   std::uint32_t used_chunks = 0;
+  std::atomic<bool> has_left{false};  // the area
   std::mutex clocks_mutex;
   std::unordered_map<std::uint64_t, std::int64_t> clocks;  // by thread: what was read last
   std::optional<SharedTables> tables;
@@ -178,6 +180,24 @@ LinuxPlatform::OwnThread WorkerPlatform::RunOnOwnThread(const char* name,
 bool WorkerPlatform::HasEnded() {
   pollfd process{.fd = served_program->process, .events = POLLIN, .revents = 0};
   return served_program->process >= 0 && poll(&process, 1, 0) > 0;
+}
+
+bool WorkerPlatform::HasArea() {
+  const ServedProgram& program = served_program->program;
+  if (served_program->has_left.load(std::memory_order_acquire)) return false;
+  if (program.area.IsOf(program.worker)) return true;
+  if (!served_program->has_left.exchange(true) && !program.is_own) program.area.Leave();
+  return false;
+}
+
+bool WorkerPlatform::IsWantedBack() {
+  return !HasArea() || served_program->program.area.IsWantedFrom(served_program->program.worker);
+}
+
+bool WorkerPlatform::GiveBackArea() {
+  if (!HasArea()) return false;
+  served_program->marks.End();
+  return served_program->program.area.GiveBack(served_program->program.worker);
 }
 
 std::string WorkerPlatform::HowEnded() {

@@ -6,6 +6,7 @@
 
 #include "strobe/base/memory_guard.h"
 #include "strobe/core/stats.h"
+#include "strobe/platform/refused_thread.h"
 #include "strobe/worker/shared/recording_messages.h"
 
 namespace strobe::internal {
@@ -36,7 +37,12 @@ void WorkerRecordings::Begin(const Message& message, const Record& record) {
   calls_.reserve(calls_.size() + 1);
   call->thread =
       WorkerPlatform::RunOnOwnThread("strobe-record", [own = call.get()] { Serve(*own); });
-  if (call->thread.IsRunning()) calls_.push_back(std::move(call));
+  const absl::Status status = StatusOfThread("the recording", call->thread);
+  if (status.ok()) {
+    calls_.push_back(std::move(call));
+  } else {
+    static_cast<void>(SendProfile(call->socket, status));
+  }
 }
 
 void WorkerRecordings::Update() {

@@ -43,6 +43,12 @@ void ExportMarks::PopExported() {
   }
 }
 
+void ExportMarks::End() {
+  const std::lock_guard lock(mutex_);
+  for (Period& period : periods_) period.is_exported = true;
+  PopExported();
+}
+
 void ExportMarks::GiveBack(std::uint32_t index) {
   SharedRegistration* const shared = area_.At(index);
   if (shared == nullptr) return;

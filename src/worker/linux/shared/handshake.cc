@@ -77,6 +77,8 @@ void WorkerSocket::HangUp() {
   descriptor_.Close();
 }
 
+void WorkerSocket::EndWaits() const { shutdown(descriptor(), SHUT_RD); }
+
 // Waits until there is something to read, or the end.
 absl::Status WorkerSocket::AwaitMessage(std::int64_t timeout_ns) const {
   const int socket = descriptor();

@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "strobe/base/page.h"
+#include "strobe/clock/system_clock.h"
 #include "strobe/provider/level_memory.h"
 
 namespace strobe::internal {
@@ -36,6 +37,15 @@ long Futex(const std::atomic<std::uint32_t>& word, int operation, std::uint32_t 
            const timespec* timeout) {
   return syscall(SYS_futex, &word, operation, value, timeout, nullptr, 0);
 }
+
+// Waits until the word is not `seen` any more, or is waked, at most for that time.
+void Await(const std::atomic<std::uint32_t>& word, std::uint32_t seen, std::int64_t timeout_ns) {
+  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+  const timespec timeout{.tv_sec = timeout_ns / kNsPerSecond, .tv_nsec = timeout_ns % kNsPerSecond};
+  Futex(word, FUTEX_WAIT, seen, &timeout);
+}
+
+std::uint64_t MarkOf(std::uint32_t worker) { return SharedAreaHeader::kWorkerMark | worker; }
 
 }  // namespace
 
@@ -87,12 +97,17 @@ void SharedArea::Place(std::byte* memory) {
   registrations_ = reinterpret_cast<SharedRegistration*>(memory + RegistrationsOffset(chunks_));
 }
 
-bool SharedArea::IsPossible() {
-  const int memory = memfd_create("strobe-channels", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (memory >= 0) close(memory);
-  if (connection >= 0) close(connection);
-  return memory >= 0 && connection >= 0;
+absl::Status SharedArea::Available() {
+  for (const auto& make : {+[] { return memfd_create("strobe", MFD_CLOEXEC | MFD_ALLOW_SEALING); },
+                           +[] { return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0); }}) {
+    const int file = make();
+    if (file < 0) {
+      return absl::UnimplementedError(
+          absl::StrCat("the system refuses memory that processes share: ", std::strerror(errno)));
+    }
+    close(file);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<SharedArea> SharedArea::Create(std::uint32_t chunks, std::uint32_t chunk_channels,
@@ -217,11 +232,48 @@ void SharedArea::NoteChange() const {
 void SharedArea::Wake() const { Futex(header_->changes, FUTEX_WAKE, INT_MAX, nullptr); }
 
 void SharedArea::AwaitChange(std::uint32_t seen, std::int64_t timeout_ns) const {
-  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-  const timespec timeout{.tv_sec = timeout_ns / kNsPerSecond, .tv_nsec = timeout_ns % kNsPerSecond};
   header_->is_awaited.store(1, std::memory_order_seq_cst);
-  Futex(header_->changes, FUTEX_WAIT, seen, &timeout);
+  Await(header_->changes, seen, timeout_ns);
   header_->is_awaited.store(0, std::memory_order_relaxed);
+}
+
+void SharedArea::TakeBack(std::int64_t timeout_ns) const {
+  header_->lost_worker.store(header_->worker.load(), std::memory_order_seq_cst);
+  NoteChange();
+  const SystemClock clock;
+  const std::int64_t end_ns = clock.MonotonicNs() + timeout_ns;
+  for (std::int64_t left_ns = timeout_ns; left_ns > 0; left_ns = end_ns - clock.MonotonicNs()) {
+    const std::uint32_t seen = header_->changes.load(std::memory_order_seq_cst);
+    if (header_->worker.load(std::memory_order_seq_cst) == MarkOf(0)) break;
+    Await(header_->changes, seen, left_ns);
+  }
+  GiveTo(0);
+}
+
+void SharedArea::GiveTo(std::uint32_t worker) const {
+  header_->worker.store(MarkOf(worker), std::memory_order_seq_cst);
+}
+
+bool SharedArea::IsOf(std::uint32_t worker) const {
+  const std::uint64_t mark = header_->worker.load(std::memory_order_acquire);
+  return mark == MarkOf(worker) || mark >> 32 != MarkOf(0) >> 32;
+}
+
+bool SharedArea::IsWantedFrom(std::uint32_t worker) const {
+  return !IsOf(worker) || header_->lost_worker.load() == MarkOf(worker);
+}
+
+bool SharedArea::GiveBack(std::uint32_t worker) const {
+  std::uint64_t mark = MarkOf(worker);
+  const bool is_done = header_->worker.compare_exchange_strong(mark, MarkOf(0)) || IsOf(worker);
+  header_->changes.fetch_add(1, std::memory_order_seq_cst);
+  Wake();
+  return is_done;
+}
+
+void SharedArea::Leave() const {
+  static_cast<void>(mmap(memory_, bytes_, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
 }
 
 }  // namespace strobe::internal

@@ -103,7 +103,8 @@ absl::StatusOr<TableMemory> TableMemory::Adopt(int received, std::size_t bytes, 
   void* const memory = mmap(wanted, bytes, PROT_READ, flags, descriptor, 0);
   if (memory == MAP_FAILED) {
     if (errno == EEXIST) return absl::AlreadyExistsError("something is where the tables should be");
-    return absl::ResourceExhaustedError("the memory for tables cannot be mapped");
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the memory for tables cannot be mapped: ", std::strerror(errno)));
   }
   madvise(memory, bytes, MADV_DONTDUMP);
   TableMemory made;
