@@ -12,17 +12,17 @@ constexpr auto kByKey = [](const Label& a, const Label& b) { return a.key < b.ke
 
 }  // namespace
 
-LabelSet::LabelSet(std::vector<Label> labels) {
-  labels_.reserve(std::min(labels.size(), kMaxLabels));
+LabelSet::LabelSet(std::vector<Label> labels, const LabelLimits& limits) {
+  labels_.reserve(std::min(labels.size(), limits.labels));
   for (Label& label : labels) {
-    if (labels_.size() == kMaxLabels) break;
-    label.key = SanitizedText(label.key, kMaxKeyBytes);
-    if (Find(label.key) != nullptr) continue;
+    if (labels_.size() == limits.labels) break;
+    label.key = SanitizedText(label.key, limits.key_bytes);
+    if (!limits.keeps_values && Find(label.key) != nullptr) continue;
     if (auto* const text = std::get_if<std::string>(&label.value))
-      *text = SanitizedText(*text, kMaxTextBytes);
+      *text = SanitizedText(*text, limits.text_bytes);
     labels_.push_back(std::move(label));
   }
-  std::sort(labels_.begin(), labels_.end(), kByKey);
+  std::stable_sort(labels_.begin(), labels_.end(), kByKey);
 }
 
 LabelSet LabelSet::Joined(const LabelSet& other) const {

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "gzip.h"
@@ -32,7 +33,7 @@ using internal::ProfileField;
 using enum internal::ProfileField;
 enum ValueTypeField : std::uint32_t { kType = 1, kUnit };
 enum SampleField : std::uint32_t { kLocationId = 1, kValue, kLabel };
-enum LabelField : std::uint32_t { kKey = 1, kText, kNumber };
+enum LabelField : std::uint32_t { kKey = 1, kText, kNumber, kNumberUnit };
 enum MappingField : std::uint32_t {
   kMappingId = 1,
   kStart,
@@ -178,6 +179,8 @@ void PprofEncoding::WriteLine(const SourceLine& line) {
 }
 
 void PprofEncoding::WriteHead() {
+  message_.Field(kDropFrames, strings_.Index(options_.drop_frames));
+  message_.Field(kKeepFrames, strings_.Index(options_.keep_frames));
   message_.Field(kTimeNs, static_cast<std::uint64_t>(profile_.time_ns));
   message_.Field(kDurationNs, static_cast<std::uint64_t>(profile_.duration_ns));
   if (profile_.period_type != ValueType{}) WriteValueType(kPeriodType, profile_.period_type);
@@ -198,6 +201,9 @@ void PprofEncoding::WriteLabel(std::uint32_t key, const Label& label) {
   scratch_.Field(kKey, key);
   if (const auto* const number = std::get_if<std::int64_t>(&label.value)) {
     scratch_.Field(kNumber, static_cast<std::uint64_t>(*number));
+    if (const auto unit = options_.number_units.find(label.key);
+        unit != options_.number_units.end())
+      scratch_.Field(kNumberUnit, strings_.Index(unit->second));
   } else {
     scratch_.Field(kText, strings_.Index(std::get<std::string>(label.value)));
   }
@@ -215,15 +221,15 @@ std::string IdText(std::string_view key, std::int64_t id) {
   return key == kThreadIdLabel ? absl::StrCat(id) : absl::StrCat(absl::Hex(id, absl::kZeroPad16));
 }
 
-// If two keys become equal, the first is taken: pprof expects one value for each key.
+// If two keys become equal, the first is taken. A key may have several values, in a profile that
+// was read from a file.
 void PprofEncoding::EncodeCommonLabels(const LabelSet& set) {
-  std::vector<std::uint32_t> keys;
+  absl::flat_hash_map<std::uint32_t, std::string_view> keys;
   for (const Label& label : set.labels()) {
     std::string text = label.key;
     std::ranges::replace(text, ' ', '_');
     const std::uint32_t key = strings_.IndexOwned(std::move(text));
-    if (std::ranges::find(keys, key) != keys.end()) continue;
-    keys.push_back(key);
+    if (keys.try_emplace(key, label.key).first->second != label.key) continue;
     const auto* const number = std::get_if<std::int64_t>(&label.value);
     if (number != nullptr && IsId(label.key)) {
       scratch_.Clear();

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "strobe/core/share_error.h"
 #include "strobe/testing/pprof_reader.h"
 
 namespace {
@@ -91,9 +90,10 @@ const PprofProfile::Label* LabelOf(const PprofProfile::Sample& sample, std::stri
 }
 
 // How many samples divide the amounts in `column`. The column "samples" counts those of CPU time.
-double SamplesBehind(const PprofProfile& profile, std::size_t column) {
+strobe::EffectiveSamples SamplesBehind(const PprofProfile& profile, std::size_t column) {
+  strobe::EffectiveSamples effective;
   const std::optional<std::size_t> counts = ColumnOf(profile, "samples");
-  if (!counts || profile.sample_types[column].type != "cpu") return 0;
+  if (!counts || profile.sample_types[column].type != "cpu") return effective;
   std::map<std::int64_t, std::pair<double, double>> threads;  // amount and samples, by thread
   for (const PprofProfile::Sample& sample : profile.samples) {
     const PprofProfile::Label* const id = LabelOf(sample, "thread_id");
@@ -101,9 +101,8 @@ double SamplesBehind(const PprofProfile& profile, std::size_t column) {
     amount += static_cast<double>(sample.values[column]);
     samples += static_cast<double>(sample.values[*counts]);
   }
-  strobe::EffectiveSamples effective;
   for (const auto& [id, thread] : threads) effective.AddThread(thread.first, thread.second);
-  return effective.count();
+  return effective;
 }
 
 std::unordered_map<std::uint64_t, Place> PlacesOf(const PprofProfile& profile) {
@@ -128,8 +127,8 @@ bool IsCut(const Place& root) { return root.is_pseudo && root.names.front() != "
 // "31.2 % ± 1.1", or "31.2 %" if the samples are not counted.
 std::string Share(std::int64_t part, const ValueSummary& summary) {
   const double percent = Percent(part, summary.total);
-  if (summary.samples == 0) return absl::StrFormat("%5.1f %%", percent);
-  const double error = 100 * strobe::StandardErrorOfShare(percent / 100, summary.samples);
+  if (summary.samples.taken() == 0) return absl::StrFormat("%5.1f %%", percent);
+  const double error = 100 * summary.samples.StandardErrorOf(percent / 100);
   return absl::StrFormat("%5.1f %% \u00B1 %.1f", percent, error);
 }
 
@@ -178,7 +177,8 @@ ValueSummary Summarize(const PprofProfile& profile, std::string_view type) {
 
 void PrintTop(const ValueSummary& summary, const char* title) {
   const auto print = [&](const char* kind, const std::map<std::string, std::int64_t>& values) {
-    std::printf("\n%s, %s, of %.3f s\n", title, kind, Seconds(summary.total));
+    std::printf("\n%s, %s, of %.3f s in %.0f samples\n", title, kind, Seconds(summary.total),
+                summary.samples.taken());
     for (const auto& [name, value] : Largest(values)) {
       const bool is_cut = name.size() > kMaxNameBytes;
       std::printf("  %8.3f s %s  %s%s\n", Seconds(value), Share(value, summary).c_str(),

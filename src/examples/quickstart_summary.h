@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "strobe/core/share_error.h"
 #include "strobe/core/stats.h"
 #include "strobe/testing/pprof_profile.h"
 
@@ -19,7 +20,7 @@ struct ValueSummary {
   std::map<std::string, std::int64_t> by_thread_name;
   std::map<std::string, std::int64_t>
       cut_by_thread_name;  // of that, in stacks that do not lead to the thread's first function
-  double samples = 0;      // behind the shares: see EffectiveSamples. 0 if they are not counted
+  strobe::EffectiveSamples samples;  // behind the shares; none if they are not counted
 };
 
 // The profile in the file at `path`; nothing if there is none.

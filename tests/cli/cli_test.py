@@ -88,7 +88,7 @@ def first_mapping(strobe):
     equal([module["path"] for module in modules], ["/bin/shop", "/lib/libc.so.6"], "the modules")
     check("libc.so.6" in top.splitlines()[2], "the leaf stays in its library: " + top)
     difference = strobe.run("diff", "mappings.pb", "mappings.pb")
-    check("do not count their samples" in difference and "significant" not in difference, "changes without an error: " + difference)
+    check("do not count their samples" in difference and "\u00B1" not in difference, "changes without an error: " + difference)
 
 
 def tables(strobe):
@@ -103,7 +103,7 @@ def tables(strobe):
     equal(strobe.functions("--type", "wall", "detailed.pb.gz")["sample::Step"]["self"], 300000000, "another type")
     first = strobe.run("top", "-n", "1", "detailed.pb.gz").splitlines()
     equal(first[0], "cpu: 1.053 s in 105 samples of sample_program", "the heading")
-    check(re.search(r"810\.000 ms +76\.9 % \u00B1 4\.1 +1\.010 s +95\.9 % \u00B1 2\.1  sample::Step$", first[2]) is not None, "a row: " + first[2])
+    check(re.search(r"810\.000 ms +76\.9 % \u00B1 4\.1 +1\.010 s +95\.9 % \u00B1 2\.0  sample::Step$", first[2]) is not None, "a row: " + first[2])
 
     calls = strobe.json("tree", "--min", "0", "detailed.pb.gz")["calls"]
     main = next(call for call in calls if call["function"] == "main")
@@ -152,8 +152,10 @@ def formats(strobe):
     equal((strobe.directory / "again.pb.gz").read_bytes(), (strobe.directory / "out.pb.gz").read_bytes(), "pprof, written again")
     strobe.run("convert", "datadog.pb.gz", "-o", "moments.pb.gz")
     equal(strobe.json("info", "moments.pb.gz")["moments"], 6, "moments stay")
-    equal(sorted((strobe.directory / "out.folded").read_text().splitlines()),
+    strobe.run("convert", "--type", "samples", "detailed.pb.gz", "-o", "samples.folded")
+    equal(sorted((strobe.directory / "samples.folded").read_text().splitlines()),
           sorted((strobe.directory / "detailed.folded").read_text().replace("batch size", "batch_size").splitlines()), "folded stacks of a profile that was read")
+    equal(sum(int(line.rsplit(" ", 1)[1]) for line in (strobe.directory / "out.folded").read_text().splitlines()), 1053000000, "folded stacks have the type of top")
     equal(json.loads((strobe.directory / "out.speedscope.json").read_text())["activeProfileIndex"],
           json.loads((strobe.directory / "detailed.speedscope.json").read_text())["activeProfileIndex"], "speedscope")
     raw = gzip.decompress((strobe.directory / "detailed.pb.gz").read_bytes())
@@ -165,6 +167,35 @@ def formats(strobe):
     strobe.run("convert", "small.pb.gz", "-o", "missing/out.folded", status=1)
     page = strobe.run("html", "detailed.pb.gz", "--base", "small.pb.gz")
     check(page.startswith("<!doctype html>") or page.startswith("<!DOCTYPE html>"), "a comparison's page: " + page[:40])
+
+
+def kept(strobe):
+    """What a file of another tool has is in the file that is made of it."""
+    strings = [b"", b"cpu", b"nanoseconds", b"f", b"bytes", b"malloc|free", b"g", b"v1", b"v2", b"long" * 500]
+    keys = {i: len(strings) + i for i in range(20)}
+    strings += [b"k%02d" % i for i in range(20)]
+    labels = b"".join(field(3, message(f1=keys[i], f2=6)) for i in range(20))
+    labels += field(3, message(f1=keys[0], f2=7)) + field(3, message(f1=keys[0], f2=8)) + field(3, message(f1=keys[1], f3=4096, f4=4)) + field(3, message(f1=keys[2], f2=9))
+    made = field(1, message(f1=1, f2=2)) + field(2, field(1, b"\5") + field(2, b"\7") + labels) + field(4, message(f1=5, f4=message(f1=9)))
+    made += field(5, message(f1=9, f2=3)) + field(7, 5) + field(8, 6) + b"".join(field(6, text) for text in strings)
+    (strobe.directory / "more.pb").write_bytes(made)
+
+    def content(name):
+        groups = pprof_file.grouped(gzip.decompress((strobe.directory / name).read_bytes()) if name.endswith(".gz") else (strobe.directory / name).read_bytes())
+        texts = groups[6]
+        parts = [pprof_file.grouped(label) for label in pprof_file.grouped(groups[2][0]).get(3, [])]
+        return (sorted((texts[part[1][0]], texts[part.get(2, [0])[0]], part.get(3, [0])[0], texts[part.get(4, [0])[0]]) for part in parts),
+                texts[groups[7][0]], texts[groups[8][0]])
+
+    strobe.run("convert", "more.pb", "-o", "kept.pb.gz")
+    equal(content("kept.pb.gz"), content("more.pb"), "labels, units, and patterns of frames")
+    equal(len(content("kept.pb.gz")[0]), 24, "the number of labels")
+    strobe.run("merge", "more.pb", "kept.pb.gz", "-o", "both.pb.gz")
+    equal(content("both.pb.gz"), content("more.pb"), "the same of a sum")
+    strobe.run("convert", "--type", "wall", "detailed.pb.gz", "-o", "wall.pb.gz")
+    equal(strobe.json("top", "wall.pb.gz")["type"], "wall", "--type is the default of what is written")
+    strobe.run("convert", "--type", "wall", "detailed.pb.gz", "-o", "wall.folded")
+    equal(sum(int(line.rsplit(" ", 1)[1]) for line in (strobe.directory / "wall.folded").read_text().splitlines()), 300000000, "folded stacks of --type")
 
 
 def texts(strobe):
@@ -191,6 +222,22 @@ other 7 13.250000: 9 page-faults:
     equal(strobe.json("top", "--thread", "my prog", "-", stdin=perf)["sum"], 250000, "perf's threads")
     check("line 1 is neither" in strobe.run("top", "-", stdin=b"just a text\n", status=1), "another text")
     check("JSON" in strobe.run("top", "detailed.speedscope.json", status=1), "JSON")
+    equal(strobe.json("top", "-", stdin=b"<module> (shop.py:3);pay (shop.py:9) 12\n")["sum"], 12, "py-spy's stacks")
+    equal(strobe.json("top", "-", stdin=b"{main};pay 12\n")["sum"], 12, "PHP's stacks")
+    timed = strobe.json("top", "--unit", "us", "-", stdin=b"main;f 3\n")
+    equal((timed["type"], timed["unit"], timed["sum"]), ("time", "nanoseconds", 3000), "folded stacks with a unit")
+    strobe.run("top", "--unit", "hours", "-", stdin=b"main;f 3\n", status=2)
+    events = strobe.json("info", "-", stdin=b"""app 100 [000] 7.1: sched:sched_switch: prev_comm=app
+\t66d0 main+0x20 (/opt/app (deleted))
+
+app 100 [000] 7.2: sched:sched_waking: comm=b pid=7
+\t66d0 main+0x20 (/opt/app)
+""")
+    equal([(kind["type"], kind["sum"]) for kind in events["types"]], [("samples", 2), ("sched:sched_switch", 1), ("sched:sched_waking", 1)], "tracepoints")
+    equal([module["path"] for module in events["modules"]], ["/opt/app"], "a deleted file is that file")
+    heap = strobe.json("top", "-", stdin=b"heap profile: 1: 80 [9: 900] @ heapprofile\n 1: 80 [9: 900] @ 0x12\n\nMAPPED_LIBRARIES:\n")
+    equal((heap["type"], heap["sum"]), ("inuse_space", 80), "a heap profile of gperftools")
+    check("goroutines" in strobe.run("top", "-", stdin=b"goroutine profile: total 3\n", status=1), "a text of Go's")
 
 
 def differences(strobe):
@@ -200,19 +247,31 @@ def differences(strobe):
     (strobe.directory / "now.folded").write_bytes(now)
     diff = strobe.json("diff", "base.folded", "now.folded")
     rows = {row["function"]: row for row in diff["functions"]}
-    check(abs(rows["Parse"]["change"] - 0.2) < 1e-6 and rows["Parse"]["significant"], "Parse got slower")
-    # By hand: both shares have a standard error of sqrt(0.4 * 0.6 / 1000), about.
-    check(abs(rows["Parse"]["error"] - (2 * 0.24 / 1000)**0.5) < 1e-4, "the error of a change: %r" % rows["Parse"])
+    check(rows["Parse"]["change"] == 200 and rows["Parse"]["significant"], "Parse got slower")
+    # By hand: counts have a standard error of their square root, about.
+    check(abs(rows["Parse"]["error"] - 1000**0.5) < 0.1, "the error of a change: %r" % rows["Parse"])
+    equal((rows["Parse"]["base_share"], rows["Parse"]["share"]), (0.4, 0.6), "the shares of Parse")
     check(not rows["Rare"]["significant"], "half a percent less of 1000 samples is chance")
     text = strobe.run("diff", "base.folded", "now.folded")
-    check(re.search(r"40\.0 % +60\.0 % +\+20\.0 % \u00B1 2\.2  Parse", text) is not None, "a changed row: " + text)
-    check(re.search(r"10\.0 % +9\.5 % +not significant  Rare", text) is not None, "a row that is chance: " + text)
-    check("2 changes are significant, 1 are not" in text, "the count of changes: " + text)
+    check(re.search(r"400 +600 +\+200 \u00B1 31\.\d+ +40\.0 % +60\.0 %  Parse", text) is not None, "a changed row: " + text)
+    check(re.search(r"100 +95 +not significant +10\.0 % +9\.5 %  Rare", text) is not None, "a row that is chance: " + text)
+    check("Significant: 2 of 3 functions, not the total." in text, "the count of changes: " + text)
+    check("Beyond the limit: Parse" in subprocess.run([*strobe.command, "diff", "--fail-if", "+5%", "base.folded", "now.folded"], cwd=strobe.directory,
+                                                      capture_output=True, text=True, timeout=TIMEOUT_S).stdout, "what has failed")
+    strobe.run("diff", "--fail-if", "+5%", "base.folded", "now.folded", status=3)
+    strobe.run("diff", "--fail-if", "+30%", "base.folded", "now.folded")
+    strobe.run("diff", "--fail-if", "more", "base.folded", "now.folded", status=2)
+    equal(strobe.json("diff", "--per", "10", "base.folded", "now.folded")["functions"][0]["change"], 20, "amounts per unit")
     strobe.run("merge", "base.folded", "now.folded", "-o", "sum.folded")
     equal(sorted((strobe.directory / "sum.folded").read_text().split("\n")), ["", "main;Parse 1000", "main;Rare 195", "main;Write 805"], "the sum")
     equal(strobe.json("top", "detailed.pb.gz", "small.pb.gz")["sum"], 2 * 1053000000, "two files to one table")
-    check("different value types" in strobe.run("merge", "base.folded", "small.pb.gz", status=1), "a sum of different types")
-    check("different value types" in strobe.run("diff", "base.folded", "small.pb.gz", status=1), "a comparison of different types")
+    (strobe.directory / "narrow.pb").write_bytes(small_pprof())
+    merged = subprocess.run([*strobe.command, "merge", "--type", "cpu", "detailed.pb.gz", "narrow.pb", "-o", "common.pb.gz"], cwd=strobe.directory,
+                            capture_output=True, text=True, timeout=TIMEOUT_S)
+    equal((merged.returncode, merged.stderr.strip()), (0, "strobe: left out, because not all files have it: samples, wall"), "what a sum leaves out")
+    equal([(kind["type"], kind["sum"]) for kind in strobe.json("info", "common.pb.gz")["types"]], [("cpu", 1053000007)], "the sum of what both have")
+    check("no value type in common" in strobe.run("merge", "base.folded", "narrow.pb", status=1), "a sum of different types")
+    check("different value types" in strobe.run("diff", "base.folded", "narrow.pb", status=1), "a comparison of different types")
 
 
 def sources(strobe):
@@ -442,7 +501,7 @@ def main():
         directory = pathlib.Path(scratch)
         subprocess.run([*command[:-1], write_samples, str(directory)], check=True, timeout=TIMEOUT_S)
         strobe = Strobe(command, directory)
-        for part in (first_mapping, tables, filters, formats, texts, differences, sources, broken, arguments, symbols, windows_symbols, perf, google):
+        for part in (first_mapping, tables, filters, formats, kept, texts, differences, sources, broken, arguments, symbols, windows_symbols, perf, google):
             part(strobe)
     print("\n".join("skipped: " + skip for skip in skips))
     print("%d failures" % len(failures))

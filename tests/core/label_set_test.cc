@@ -38,6 +38,17 @@ TEST(LabelSet, HasOneLabelAKeyAndTheFirstCounts) {
             LabelSet({{"a", std::int64_t{1}}, {"b", std::int64_t{2}}, {"c", std::int64_t{5}}}));
 }
 
+TEST(LabelSet, OfAFileMayHaveMore) {
+  std::vector<Label> labels;
+  for (int i = 0; i < 40; ++i) labels.push_back({"key " + std::to_string(i), std::int64_t{i}});
+  labels.push_back({"key 7", std::string(1000, 't')});
+  const LabelSet set(labels, {.labels = 100, .text_bytes = 2000, .keeps_values = true});
+  EXPECT_EQ(set.labels().size(), 41u);
+  EXPECT_EQ(set.Number("key 39"), 39);
+  EXPECT_EQ(set.Number("key 7"), 7) << "the first value";
+  EXPECT_EQ(LabelSet(labels, {.labels = 3}).labels().size(), 3u);
+}
+
 TEST(LabelSet, OfAThreadHasItsIdAndItsNameIfItHasOne) {
   EXPECT_EQ(ThreadLabels(42, "worker").Number(kThreadIdLabel), 42);
   EXPECT_EQ(ThreadLabels(42, "worker").Text(kThreadNameLabel), "worker");

@@ -38,6 +38,30 @@ TEST(ShareError, AFewHeavySamplesLeaveMoreError) {
   EXPECT_LT(samples.count(), 41);
 }
 
+TEST(ShareError, SaysHowManySamplesWereTaken) {
+  EffectiveSamples samples;
+  samples.AddThread(1e9, 1000);
+  samples.AddThread(1e9, 10);
+  EXPECT_DOUBLE_EQ(samples.taken(), 1010);
+  EXPECT_LT(samples.count(), samples.taken());
+}
+
+// Two hundred threads, of which one was sampled: the others are no more exact for it.
+TEST(ShareError, WhatNoSampleDividesWidensTheError) {
+  EffectiveSamples one;
+  one.AddThread(7e6, 10);
+  EffectiveSamples all = one;
+  for (int i = 0; i < 199; ++i) all.AddThread(7e6, 0);
+  EXPECT_DOUBLE_EQ(all.taken(), 10);
+  EXPECT_DOUBLE_EQ(all.count(), 10);
+  EXPECT_DOUBLE_EQ(all.unknown(), 0.995);
+  // A share of 0.5 % may be one of all.
+  EXPECT_GT(0.005 + 2.01 * all.StandardErrorOf(0.005), 1);
+  EXPECT_DOUBLE_EQ(one.StandardErrorOf(0.3), StandardErrorOfShare(0.3, 10));
+  EXPECT_EQ(one.unknown(), 0);
+  EXPECT_TRUE(std::isnan(EffectiveSamples().StandardErrorOf(0.3)));
+}
+
 // Two threads, one sampled ten times as often: the spread of the estimate is what the error says.
 TEST(ShareError, IsTheSpreadOfWhatIsEstimated) {
   constexpr int kRuns = 2'000, kOften = 500, kSeldom = 50;

@@ -96,6 +96,7 @@ enum PageColumn : std::size_t {
   kModulePath = 3,
   kModuleBuildId,
   kFunctionName,
+  kFunctionShortName,
   kFunctionFile,
   kFunctionLine,
   kFunctionModule,
@@ -115,6 +116,12 @@ enum PageColumn : std::size_t {
   kRowLabels,
   kRowValues,
 };
+
+// Values are sizes, and which are less than 0. A profile of two value types has those of its rows,
+// and of each function in itself and with what it calls.
+constexpr std::size_t kOfValues = 2;
+constexpr std::size_t kValuesOfAProfile = 2 * kOfValues + 2 * 2 * kOfValues;
+constexpr std::size_t kColumnsOfMoments = 2 + 2 * kOfValues;
 
 // main calls f, into which g is inlined; main calls h; and one stack is cut.
 testing::SampleProfile ThreeStacks() {
@@ -146,6 +153,8 @@ TEST(PageDataTest, FunctionsAndTheirModules) {
   EXPECT_THAT(page.Texts(kModulePath), ElementsAre("", "/bin/program"));
   EXPECT_THAT(page.Texts(kModuleBuildId), ElementsAre("", "0abc"));
   EXPECT_THAT(page.Texts(kFunctionName), ElementsAre("main", "f", "g", "0x9000", "[truncated]"));
+  EXPECT_THAT(page.Texts(kFunctionShortName),
+              ElementsAre("main", "f", "g", "0x9000", "[truncated]"));
   EXPECT_THAT(page.Texts(kFunctionFile), ElementsAre("/src/m.cc", "/src/f.cc", "", "", ""));
   EXPECT_THAT(page[kFunctionLine], ElementsAre(1, 4, 0, 0, 0));
   EXPECT_THAT(page[kFunctionModule], ElementsAre(1, 1, 1, 0, 0));
@@ -163,14 +172,24 @@ TEST(PageDataTest, NodesSayHowManyLevelsTheirParentIsAboveTheNodeBefore) {
   EXPECT_THAT(page[kRowNode], ElementsAre(3, 1, 1)) << "each less the one before";
   EXPECT_THAT(page[kRowLabels], ElementsAre(0, 0, 0));
   EXPECT_THAT(page[kRowValues], ElementsAre(1, 2, 3));
-  EXPECT_THAT(page[kRowValues + 1], ElementsAre(10, 20, 30));
+  EXPECT_THAT(page[kRowValues + kOfValues], ElementsAre(10, 20, 30));
+}
+
+TEST(PageDataTest, ValuesMayBeLessThanZero) {
+  testing::SampleProfile sample = ThreeStacks();
+  sample.profile.values = {1, -10, 2, 20, 3, std::numeric_limits<std::int64_t>::min()};
+  const PageColumns page(sample);
+  EXPECT_THAT(page[kRowValues + 1], IsEmpty());
+  EXPECT_THAT(page[kRowValues + kOfValues], ElementsAre(10, 20, std::uint64_t{1} << 63));
+  EXPECT_THAT(page[kRowValues + kOfValues + 1], ElementsAre(0, 2));
+  EXPECT_THAT(page[kRowValues + 2 * kOfValues], IsEmpty()) << "no stack is left out";
 }
 
 TEST(PageDataTest, AboutSaysWhatWasMeasuredAndWhen) {
   testing::SampleProfile sample = ThreeStacks();
   sample.profile.sequence = 5;
   const PageColumns page(sample);
-  EXPECT_THAT(page[kHead], ElementsAre(2, 1, 1, 1));
+  EXPECT_THAT(page[kHead], ElementsAre(3, 1, 1, 1));
   const PageColumns::Column& about = page[kAbout];
   ASSERT_THAT(about, SizeIs(8 + 3)) << "the comments are three";
   EXPECT_EQ(page.Text(about[0]), "sample_program");
@@ -186,7 +205,7 @@ TEST(PageDataTest, AboutSaysWhatWasMeasuredAndWhen) {
 
 TEST(PageDataTest, AnEmptyProfileHasAllColumns) {
   const PageColumns page(testing::EmptyProfile());
-  EXPECT_EQ(page.size(), kRowValues + 2 + 4U) << "two of values, and four of moments";
+  EXPECT_EQ(page.size(), kRowValues + kValuesOfAProfile + kColumnsOfMoments);
   EXPECT_THAT(page[kModulePath], ElementsAre(0)) << "module 0 is none";
   EXPECT_THAT(page[kFunctionName], IsEmpty());
   EXPECT_THAT(page[kRowNode], IsEmpty());
@@ -200,11 +219,11 @@ TEST(PageDataTest, AComparisonHasTheSecondProfileBehindTheFirst) {
   base.profile.program = "base";
   const PageColumns page(sample, &base);
   EXPECT_EQ(page[kHead][1], 2U);
-  constexpr std::size_t kColumnsOfAProfile = kRowValues + 2 - kAbout;
+  constexpr std::size_t kColumnsOfAProfile = kRowValues + kValuesOfAProfile - kAbout;
   EXPECT_EQ(page.Text(page[kAbout][0]), "sample_program");
   EXPECT_EQ(page.Text(page[kAbout + kColumnsOfAProfile][0]), "base");
   EXPECT_EQ(page[kRowNode + kColumnsOfAProfile], page[kRowNode]);
-  EXPECT_EQ(page.size(), kAbout + 2 * kColumnsOfAProfile + 4);
+  EXPECT_EQ(page.size(), kAbout + 2 * kColumnsOfAProfile + kColumnsOfMoments);
 }
 
 TEST(PageDataTest, HostileNumbersOfThreadsDoNoHarm) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -72,7 +73,7 @@ std::string LabelsText(const LabelSet& set) {
   return text;
 }
 
-using PageRows = std::map<std::pair<std::string, std::string>, std::vector<std::uint64_t>>;
+using PageRows = std::map<std::pair<std::string, std::string>, std::vector<std::int64_t>>;
 
 // The profile's rows by stack and labels, as the page must have them.
 PageRows ExpectedRows(const SampleProfile& sample) {
@@ -86,7 +87,7 @@ PageRows ExpectedRows(const SampleProfile& sample) {
     auto& values = rows[{stack, LabelsText(sample.profile.Labels(i))}];
     values.resize(sample.profile.value_types.size());
     for (std::size_t type = 0; type < values.size(); ++type)
-      values[type] += static_cast<std::uint64_t>(sample.profile.Values(i)[type]);
+      values[type] += sample.profile.Values(i)[type];
   }
   return rows;
 }
@@ -104,7 +105,7 @@ TEST(HtmlEncoderTest, EveryRowComesBackWithItsStackLabelsAndValues) {
   for (const SampleProfile& sample : SampleProfiles()) {
     const PageContent page = PageOf(sample);
     ASSERT_THAT(page.sides, SizeIs(1)) << sample.name;
-    EXPECT_EQ(page.version, 2U);
+    EXPECT_EQ(page.version, 3U);
     EXPECT_EQ(page.default_type, sample.profile.default_value_type);
     EXPECT_EQ(RowsOf(page.sides[0]), ExpectedRows(sample)) << sample.name;
   }
@@ -123,9 +124,9 @@ TEST(HtmlEncoderTest, AddressesOfTheSameLineAreOneNode) {
   EXPECT_EQ(page.node_count, 2U);
   EXPECT_THAT(RowsOf(page.sides[0]),
               ElementsAre(std::pair(std::pair("f:7", "thread id=1,thread name=main"),
-                                    std::vector<std::uint64_t>{2, 20}),
+                                    std::vector<std::int64_t>{2, 20}),
                           std::pair(std::pair("f:8", "thread id=1,thread name=main"),
-                                    std::vector<std::uint64_t>{1, 10})));
+                                    std::vector<std::int64_t>{1, 10})));
 }
 
 TEST(HtmlEncoderTest, ThreadsSayHowOftenTheyWereSampled) {
@@ -177,7 +178,7 @@ TEST(HtmlEncoderTest, MomentsKeepTheirTimesRowsAndValues) {
     const ProfileMoment& moment = sample.profile.moments[i];
     EXPECT_EQ(page.moments[i].time_ns,
               static_cast<std::uint64_t>(moment.time_ns - sample.profile.time_ns));
-    EXPECT_EQ(page.moments[i].values, (std::vector<std::uint64_t>{1, 10'000'000, 0}));
+    EXPECT_EQ(page.moments[i].values, (std::vector<std::int64_t>{1, 10'000'000, 0}));
     const PageContent::Row& row = page.sides[0].rows[page.moments[i].row];
     EXPECT_EQ(row.labels, LabelsText(sample.profile.Labels(moment.sample)));
     EXPECT_EQ(row.values, expected.at({row.stack, row.labels}));
@@ -206,37 +207,63 @@ TEST(HtmlEncoderTest, TimesThatRunBackwardsStandStill) {
 TEST(HtmlEncoderTest, SmallestStacksBeyondTheLimitBecomeOneForEachCaller) {
   // Each stack is a chain of its own, so the tree has as many nodes as the stacks have frames.
   const SampleProfile sample = RandomProfile(HtmlEncoder::kMaxNodes / 28, 30, 0, 50'000);
-  std::vector<std::uint64_t> sums(2);
+  std::vector<std::int64_t> sums(2);
   for (std::size_t i = 0; i < sample.profile.values.size(); ++i)
-    sums[i % 2] += static_cast<std::uint64_t>(sample.profile.values[i]);
+    sums[i % 2] += sample.profile.values[i];
   const absl::StatusOr<std::string> bytes = HtmlEncoder().Encode(sample.profile, sample.symbols);
   const PageContent page = ReadBack(bytes);
   EXPECT_THAT(page.functions, Contains("[small stacks]"));
   EXPECT_GT(page.node_count, HtmlEncoder::kMaxNodes);
   EXPECT_LE(page.node_count, 2 * HtmlEncoder::kMaxNodes);
   EXPECT_LE(bytes->size(), 4U << 20);
-  std::uint64_t small = 0;
+  std::int64_t small = 0;
   for (const PageContent::Row& row : page.sides[0].rows) {
     for (std::size_t type = 0; type < 2; ++type) sums[type] -= row.values[type];
     if (row.stack.ends_with("[small stacks]:0")) small += row.values[0];
   }
-  EXPECT_THAT(sums, Each(0U)) << "the sums are complete";
-  EXPECT_GT(small, 0U);
-  EXPECT_LT(small, sample.profile.samples.size() * 4) << "the heaviest are kept";
+  EXPECT_THAT(sums, Each(0)) << "the sums are complete";
+  EXPECT_GT(small, 0);
+  EXPECT_LT(small, static_cast<std::int64_t>(sample.profile.samples.size()) * 4)
+      << "the heaviest are kept";
+}
+
+TEST(HtmlEncoderTest, FunctionsAreExactHoweverManyStacksAreLeftOut) {
+  const SampleProfile sample = RandomProfile(HtmlEncoder::kMaxNodes / 28, 30, 0, 50'000);
+  const Profile& profile = sample.profile;
+  const absl::StatusOr<ProfileView> view = ProfileView::Make(profile, sample.symbols);
+  ASSERT_TRUE(view.ok()) << view.status();
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> expected;  // self and total, by name
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    std::set<std::string> seen;
+    view->VisitStack(i, [&](std::uint32_t frame) {
+      const std::string name = view->FrameText(frame);
+      if (seen.empty()) expected[name].first += profile.Values(i)[1];
+      if (seen.insert(name).second) expected[name].second += profile.Values(i)[1];
+    });
+  }
+  const PageContent page = PageOf(sample);
+  ASSERT_EQ(page.sides[0].selfs[1].size(), page.functions.size());
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> sums;
+  for (std::size_t i = 0; i < page.functions.size(); ++i) {
+    if (page.sides[0].totals[1][i] != 0)
+      sums[page.functions[i]] = {page.sides[0].selfs[1][i], page.sides[0].totals[1][i]};
+  }
+  EXPECT_EQ(sums, expected);
+  EXPECT_THAT(PageOf(SmallProfile()).sides[0].selfs[1], SizeIs(0)) << "the rows say it";
 }
 
 TEST(HtmlEncoderTest, NegativeAndHugeValuesStayInRange) {
   SampleProfile sample = SmallProfile();
   std::fill(sample.profile.values.begin(), sample.profile.values.end(), -1);
   PageContent page = PageOf(sample);
-  for (const PageContent::Row& row : page.sides[0].rows) EXPECT_THAT(row.values, Each(0U));
+  for (const PageContent::Row& row : page.sides[0].rows) EXPECT_THAT(row.values, Each(-1));
   // Rows that become one row of the page.
   const ProfileSample row = sample.profile.samples[0];
   sample.profile.samples.assign(4, row);
   sample.profile.values.assign(3 * 4, std::numeric_limits<std::int64_t>::max());
   page = PageOf(sample);
   ASSERT_THAT(page.sides[0].rows, SizeIs(1));
-  EXPECT_THAT(page.sides[0].rows[0].values, Each(std::numeric_limits<std::uint64_t>::max()));
+  EXPECT_THAT(page.sides[0].rows[0].values, Each(std::numeric_limits<std::int64_t>::max()));
 }
 
 TEST(HtmlEncoderTest, ComparisonFindsTheSameFunctionsAtOtherAddresses) {
@@ -269,14 +296,14 @@ TEST(HtmlEncoderTest, ComparisonTakesTheValueTypesOfTheProfile) {
       HtmlEncoder().EncodeComparison(now.profile, now.symbols, base.profile, base.symbols));
   EXPECT_THAT(page.types, ElementsAre("samples/count", "cpu/nanoseconds"));
   EXPECT_THAT(page.sides[1].rows[0].values, SizeIs(2));
-  std::uint64_t samples = 0;
+  std::int64_t samples = 0;
   for (const PageContent::Row& row : page.sides[1].rows) samples += row.values[0];
   EXPECT_EQ(samples, 1'053'000'000U) << "what the base calls samples now";
   // A type that only the profile has is 0 in the base.
   page = ReadBack(
       HtmlEncoder().EncodeComparison(base.profile, base.symbols, now.profile, now.symbols));
   EXPECT_THAT(page.types, SizeIs(3));
-  for (const PageContent::Row& row : page.sides[1].rows) EXPECT_EQ(row.values[2], 0U);
+  for (const PageContent::Row& row : page.sides[1].rows) EXPECT_EQ(row.values[2], 0);
 }
 
 TEST(HtmlEncoderTest, ComparisonNeedsACommonValueType) {

@@ -22,12 +22,12 @@ struct PageContent {
   struct Row {
     std::string stack;   // "main:12;Outer:25;^Inlined:8", from the root
     std::string labels;  // "endpoint=/index.html,thread id=7"
-    std::vector<std::uint64_t> values;
+    std::vector<std::int64_t> values;
   };
   struct Moment {
     std::size_t row = 0;        // of the first side
     std::uint64_t time_ns = 0;  // since the profile began
-    std::vector<std::uint64_t> values;
+    std::vector<std::int64_t> values;
   };
   struct Side {
     std::string program;
@@ -36,6 +36,8 @@ struct PageContent {
     std::size_t life_count = 0;
     // "7 main 1 0 501 120": id, name, begin, end and CPU time as html_data.h has them, captures
     std::vector<std::string> lives;
+    // Of each value type, by function; empty if the rows say it.
+    std::vector<std::vector<std::int64_t>> selfs, totals;
   };
   std::uint64_t version = 0, default_type = 0, moment_stride = 0;
   std::vector<std::string> types, modules, functions;  // "cpu/nanoseconds"; paths; names
@@ -101,6 +103,16 @@ class PageReader {
     return result;
   }
 
+  std::vector<std::int64_t> Values() {
+    const Numbers sizes = Column(), negative = Column();
+    std::vector<std::int64_t> values(sizes.begin(), sizes.end());
+    for (const std::uint64_t place : negative) {
+      if (place >= values.size()) is_ok_ = false;
+      if (is_ok_) values[place] = static_cast<std::int64_t>(0 - sizes[place]);
+    }
+    return values;
+  }
+
   Numbers Sums() {
     Numbers column = Column();
     for (std::size_t i = 1; i < column.size(); ++i) column[i] += column[i - 1];
@@ -137,7 +149,7 @@ class PageReader {
     for (const std::uint64_t path : Column()) content_.modules.push_back(Text(path));
     Column();  // build ids
     for (const std::uint64_t name : Column()) content_.functions.push_back(Text(name));
-    for (int i = 0; i < 4; ++i) Column();  // file, line, module, pseudo-frame
+    for (int i = 0; i < 5; ++i) Column();  // short name, file, line, module, pseudo-frame
     const Numbers function = Column(), line = Column(), is_inlined = Column();
     const Numbers levels_up = Column(), site = Column();
     content_.node_count = site.size();
@@ -174,8 +186,12 @@ class PageReader {
     for (std::size_t i = 0; i < nodes.size(); ++i)
       side.rows.push_back({stacks_[nodes[i]], label_sets_[labels[i]], {}});
     for (std::size_t type = 0; type < content_.types.size(); ++type) {
-      const Numbers column = Column();
+      const std::vector<std::int64_t> column = Values();
       for (std::size_t i = 0; i < column.size(); ++i) side.rows[i].values.push_back(column[i]);
+    }
+    for (std::size_t type = 0; type < content_.types.size(); ++type) {
+      side.selfs.push_back(Values());
+      side.totals.push_back(Values());
     }
   }
 
@@ -193,7 +209,7 @@ class PageReader {
     for (std::size_t i = 0; i < rows.size(); ++i)
       content_.moments.push_back({rows[i], times[i], {}});
     for (std::size_t type = 0; type < content_.types.size(); ++type) {
-      const Numbers column = Column();
+      const std::vector<std::int64_t> column = Values();
       for (std::size_t i = 0; i < column.size(); ++i)
         content_.moments[i].values.push_back(column[i]);
     }

@@ -74,6 +74,7 @@ TEST(PageCodeTest, FilesAndModulesAreKnownByTheirBaseNames) {
   ASSERT_THAT(code.functions(), SizeIs(3));
   const PageFunction& first = code.functions()[0];
   EXPECT_EQ(texts.texts()[first.name], "f(int)");
+  EXPECT_EQ(texts.texts()[first.short_name], "f") << "as tables have it";
   EXPECT_EQ(texts.texts()[first.file], "/old/f.cc") << "the path is that of the first";
   EXPECT_EQ(first.line, 3U);
   EXPECT_FALSE(first.is_pseudo);
@@ -164,6 +165,19 @@ TEST(PageTreeTest, CutKeepsTheHeaviestAndGivesTheRestToTheNearestCaller) {
   EXPECT_THAT(tree.Preorder(), ElementsAre(0U, heavy, leaf, small, small_of_root));
   EXPECT_EQ(below, 4U);
   EXPECT_EQ(other, 5U);
+}
+
+TEST(PageTreeTest, OfARecursionTheFirstCallIsTheOutermost) {
+  PageTree tree;
+  const std::uint32_t f = tree.Child(0, 0), g = tree.Child(f, 1), again = tree.Child(g, 0);
+  const std::uint32_t h = tree.Child(again, 2), beside = tree.Child(0, 1),
+                      below = tree.Child(beside, 0);
+  // The sites are of the functions of the same numbers.
+  std::vector<std::uint32_t> functions(tree.nodes().size());
+  for (std::size_t i = 1; i < functions.size(); ++i) functions[i] = tree.nodes()[i].site;
+  const std::vector<bool> is_outermost = tree.Outermost(functions, 3);
+  for (const std::uint32_t node : {f, g, h, beside, below}) EXPECT_TRUE(is_outermost[node]) << node;
+  EXPECT_FALSE(is_outermost[again]);
 }
 
 TEST(PageTreeTest, CutLeavesATreeWithinTheLimitAsItIs) {

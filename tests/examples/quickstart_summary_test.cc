@@ -42,7 +42,7 @@ TEST(QuickstartSummaryTest, AddsUpOneValueType) {
   EXPECT_EQ(cpu.by_thread_name.at("a"), 40);
   EXPECT_EQ(cpu.cut_by_thread_name.at("a"), 0);
   EXPECT_EQ(cpu.cut_by_thread_name.at("b"), 5);
-  EXPECT_GT(cpu.samples, 0);
+  EXPECT_GT(cpu.samples.taken(), 0);
   EXPECT_EQ(Summarize(SmallProfile(), "samples").total, 5);
 }
 

@@ -127,7 +127,8 @@ export async function expectFunctions(page, expected) {
     assert.equal(row.self, code.self, `self of ${code.name}`);
     assert.equal(row.total, code.total, `total of ${code.name}`);
     const percent = code.error * 100;
-    const error = `± ${percent.toFixed(percent < 0.1 ? 2 : 1)}`;
+    const error =
+      code.error === null ? '± unknown' : `± ${percent.toFixed(percent < 0.1 ? 2 : 1)}`;
     assert.equal(row.error, error, `error of ${code.name}`);
   }
   const sum = await page.$eval('#summary data', (data) => Number(data.value));

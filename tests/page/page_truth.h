@@ -2,10 +2,12 @@
 // It shares no code with the encoder or with the page.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <regex>
 #include <set>
@@ -58,7 +60,9 @@ struct Amounts {
 // What rows add up to.
 struct Truth {
   double sum = 0;
+  double taken = 0;    // samples
   double samples = 0;  // effective ones
+  double unknown = 0;  // the share of what no sample divides
   std::map<CodeName, Amounts> functions;
   std::map<std::pair<CodeName, std::uint32_t>, Amounts> lines;
   std::map<std::string, Amounts> tree;  // by "main;^inlined"
@@ -94,7 +98,7 @@ class TruthBuilder {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (!counts(profile.Labels(i)) || profile.Values(i)[type] == 0) continue;
       parts[i].amount = static_cast<double>(profile.Values(i)[type]);
-      parts[i].samples = std::max(1.0, Samples(i, counted));
+      if (type <= 1) parts[i].samples = Samples(i, counted);
     }
     return Sum(parts, patterns);
   }
@@ -182,9 +186,6 @@ class TruthBuilder {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (parts[i].amount == 0) continue;
       truth.sum += parts[i].amount;
-      RowPart& thread = threads[sample_.profile.Labels(i).Number(kThreadIdLabel)];
-      thread.amount += parts[i].amount;
-      thread.samples += parts[i].samples;
       const std::vector<TruthFrame> stack = StackOf(i);
       AddStack(truth, stack, parts[i].amount);
       for (const auto& [pattern, expression] : expressions) {
@@ -193,10 +194,21 @@ class TruthBuilder {
           is_match = is_match || std::regex_search(frame.code.first, expression);
         truth.searches[pattern] += is_match ? parts[i].amount : 0;
       }
+      const std::string leaf = stack.empty() ? "" : stack.back().code.first;
+      if (leaf == "[lost]" || leaf == "[residual]") continue;
+      RowPart& thread = threads[sample_.profile.Labels(i).Number(kThreadIdLabel)];
+      thread.amount += parts[i].amount;
+      thread.samples += parts[i].samples;
     }
-    double squares = 0;
-    for (const auto& [id, part] : threads) squares += part.amount * part.amount / part.samples;
-    truth.samples = squares > 0 ? truth.sum * truth.sum / squares : 0;
+    double squares = 0, known = 0;
+    for (const auto& [id, part] : threads) {
+      if (part.samples == 0) continue;
+      truth.taken += part.samples;
+      known += part.amount;
+      squares += part.amount * part.amount / part.samples;
+    }
+    truth.samples = squares > 0 ? known * known / squares : 0;
+    truth.unknown = squares > 0 ? (truth.sum - known) / truth.sum : 0;
     return truth;
   }
 
@@ -204,10 +216,20 @@ class TruthBuilder {
   ProfileView view_;
 };
 
-// The standard error of a share: that of a proportion, with one sample added on either side.
-inline double ShareError(double share, double samples) {
-  const double adjusted = (share * samples + 1) / (samples + 2);
-  return std::sqrt(adjusted * (1 - adjusted) / (samples + 2));
+// The standard error of a share: that of a proportion of what is known, with one sample added on
+// either side; and half of what is unknown.
+inline double ShareError(double share, const Truth& truth) {
+  if (truth.samples == 0) return std::numeric_limits<double>::quiet_NaN();
+  const double known = 1 - truth.unknown;
+  const double part = std::min(1.0, share / known);
+  const double adjusted = (part * truth.samples + 1) / (truth.samples + 2);
+  return std::hypot(known * std::sqrt(adjusted * (1 - adjusted) / (truth.samples + 2)),
+                    truth.unknown / 2);
+}
+
+// null without samples.
+inline std::string ErrorText(double error) {
+  return std::isnan(error) ? "null" : std::string(JsonNumber(error));
 }
 
 inline std::string JsonOf(const CodeName& code) {
@@ -228,14 +250,13 @@ inline std::string JsonOf(const Truth& truth) {
     });
   };
   return absl::StrCat(
-      "{\"sum\":", JsonNumber(truth.sum), ",\"samples\":", JsonNumber(truth.samples),
+      "{\"sum\":", JsonNumber(truth.sum), ",\"samples\":", JsonNumber(truth.taken),
       ",\n\"functions\":",
       JsonList(truth.functions,
                [&truth](const auto& entry) {
                  const double share = truth.sum > 0 ? entry.second.total / truth.sum : 0;
                  return absl::StrCat("{", JsonOf(entry.first), ",", JsonOf(entry.second),
-                                     ",\"error\":", JsonNumber(ShareError(share, truth.samples)),
-                                     "}");
+                                     ",\"error\":", ErrorText(ShareError(share, truth)), "}");
                }),
       ",\n\"lines\":",
       JsonList(truth.lines,
@@ -267,11 +288,10 @@ inline std::string JsonOfChanges(const Truth& now, const Truth& base) {
   for (const auto& [code, amounts] : base.functions) shares[code].second = amounts.total / base.sum;
   return JsonList(shares, [&](const auto& entry) {
     const auto [share, base_share] = entry.second;
-    const double error =
-        std::hypot(ShareError(share, now.samples), ShareError(base_share, base.samples));
+    const double error = std::hypot(ShareError(share, now), ShareError(base_share, base));
     const double change = share - base_share;
     return absl::StrCat("{", JsonOf(entry.first), ",\"change\":", JsonNumber(change),
-                        ",\"error\":", JsonNumber(error),
+                        ",\"error\":", ErrorText(error),
                         ",\"isSignificant\":", std::abs(change) > 3 * error ? "true" : "false",
                         "}");
   });

@@ -1,5 +1,13 @@
 // The tables of the page against what C++ says of the same profile.
-import {assert, chooseFunction, chooseValue, expectFunctions, test, truth} from './browser.mjs';
+import {
+  assert,
+  chooseFunction,
+  chooseValue,
+  expectFunctions,
+  functionsOf,
+  test,
+  truth,
+} from './browser.mjs';
 
 const SCAN = 'store::Cursor::Scan(unsigned int)';
 const PARSE_VALUE = 'json::Parser::ParseValue<(json::Kind)3>(char const*&)';
@@ -27,6 +35,28 @@ await test('an empty profile is shown as such', async (open) => {
   assert.match(await page.textContent('#summary'), /^0 cpu · 0 samples · 0 threads/);
   assert.match(await page.textContent('#details'), /Nothing was measured/);
   for (const view of ['functions', 'calls', 'flame']) await page.click(`#tab-${view}`);
+});
+
+await test('amounts may be less than 0', async (open) => {
+  const page = await open('difference');
+  assert.match(await page.textContent('#summary'), /^−2.00 MiB inuse_space/);
+  const rows = await functionsOf(page);
+  const amounts = rows.map(({name, self, total}) => [name, self, total]);
+  assert.deepEqual(amounts, [
+    ['freed', -3 << 20, -3 << 20],
+    ['grown(int)', 1 << 20, 1 << 20],
+    ['main', 0, -2 << 20],
+  ]);
+  const [first] = await page.$$eval('#functions-table td.self', (cells) =>
+    cells.map((cell) => cell.textContent),
+  );
+  assert.equal(first, '−3.00 MiB−75.0 %');
+});
+
+await test('functions are exact although stacks are left out', async (open) => {
+  const page = await open('cut');
+  assert.match(await page.textContent('#summary'), /in \[small stacks\]/);
+  await expectFunctions(page, truth.cut);
 });
 
 await test('functions of a server, by value type', async (open) => {

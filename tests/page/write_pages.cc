@@ -126,6 +126,37 @@ void WriteServer(Writer& writer, const SampleProfile& server) {
   writer.Say("server cpu, window against the rest", JsonOfChanges(window, rest));
 }
 
+// A difference of heaps, as other tools write them: one function has less, one has more.
+SampleProfile DifferenceProfile() {
+  SampleProfile sample{"difference", ProfileHead(), {}};
+  sample.profile.value_types = {{"inuse_space", "bytes"}};
+  sample.profile.default_value_type = 0;
+  ProfileBuilder builder(sample.profile);
+  builder.AddThread(1, "main");
+  std::vector<std::uint32_t> frames;
+  for (const char* const name : {"main", "freed", "grown(int)"}) {
+    const auto number = static_cast<std::uint32_t>(sample.symbols.functions.size());
+    sample.symbols.functions.push_back({.name = name, .system_name = name});
+    sample.symbols.frames.push_back({.function = number});
+    frames.push_back(builder.AddFrame(0x1000 + 16 * number, Frame::kNoModule));
+  }
+  builder.AddSample(0, {frames[0], frames[1]}, {-3 << 20});
+  builder.AddSample(0, {frames[0], frames[2]}, {1 << 20});
+  return sample;
+}
+
+// More stacks than a page has nodes.
+void WriteCut(Writer& writer) {
+  SampleProfile sample = RandomProfile(HtmlEncoder::kMaxNodes / 24, 30, 0, 500);
+  sample.name = "cut";
+  writer.Page(sample);
+  Truth truth = TruthBuilder(sample).OfRows(1, {});
+  truth.tree.clear();  // 200,000 paths, of which the page has no half
+  truth.callers.clear();
+  truth.callees.clear();
+  writer.Say("cut", JsonOf(truth));
+}
+
 bool WriteAll(const std::string& directory) {
   Writer writer(directory);
   for (const SampleProfile& sample : SampleProfiles()) {
@@ -137,6 +168,8 @@ bool WriteAll(const std::string& directory) {
   WriteServer(writer, ServerProfile({}));
   WriteComparisons(writer, ServerProfile({.has_moments = false}));
   writer.Page(HostileProfile());
+  writer.Page(DifferenceProfile());
+  WriteCut(writer);
   return writer.Finish();
 }
 

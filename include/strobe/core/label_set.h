@@ -43,26 +43,33 @@ struct LabelView {
       : key(label_key), value(static_cast<std::int64_t>(number)) {}
 };
 
-// An immutable set of labels, at most one per key, sorted by key. Sets with equal labels are equal;
-// the order in which the labels were given does not matter.
+// What a set takes of the labels that it is given.
+struct LabelLimits {
+  std::size_t labels = 16;     // further ones are left out
+  std::size_t key_bytes = 64;  // longer keys and texts are cut at a character boundary
+  std::size_t text_bytes = 256;
+  bool keeps_values = false;  // all of a key, in their order; or only the first
+};
+
+// An immutable set of labels, sorted by key. Sets with equal labels are equal; the order in which
+// the labels were given does not matter.
 class LabelSet {
  public:
-  // The most labels of a set. Further labels are left out.
-  static constexpr std::size_t kMaxLabels = 16;
-  // The most bytes of a key and of a text. Longer ones are cut at a character boundary.
-  static constexpr std::size_t kMaxKeyBytes = 64;
-  static constexpr std::size_t kMaxTextBytes = 256;
+  // Those of the labels that a program sets.
+  static constexpr std::size_t kMaxLabels = LabelLimits().labels;
+  static constexpr std::size_t kMaxKeyBytes = LabelLimits().key_bytes;
+  static constexpr std::size_t kMaxTextBytes = LabelLimits().text_bytes;
 
   LabelSet() = default;
-  // If several labels have the same key, the first is taken. Of different keys, the first
-  // kMaxLabels are taken. Keys and texts become valid UTF-8 without control characters.
-  explicit LabelSet(std::vector<Label> labels);
+  // Keys and texts become valid UTF-8 without control characters. A file of another tool may have
+  // more labels than a program may set, and several values of a key.
+  explicit LabelSet(std::vector<Label> labels, const LabelLimits& limits = {});
 
   // The labels of both sets. If both have a key, this set's label is taken. The result may have up
   // to twice kMaxLabels.
   [[nodiscard]] LabelSet Joined(const LabelSet& other) const;
 
-  // The text, or the number, of the label with `key`; empty, or 0, if there is none.
+  // The text, or the number, of the first label with `key`; empty, or 0, if there is none.
   [[nodiscard]] const std::string& Text(std::string_view key) const;
   [[nodiscard]] std::int64_t Number(std::string_view key) const;
 

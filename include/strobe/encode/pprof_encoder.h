@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,11 +34,17 @@ struct PprofOptions {
   // False writes short names (see ShortFunctionName), and the full ones as system names. True
   // writes full names, and those of the symbol table as system names.
   bool full_names = false;
-  // True makes each moment a sample of its own, with the number label "end_timestamp_ns" (since
-  // 1970), for Datadog's timeline. What the moments of a row leave of it is one more sample.
-  bool moments = false;
+  // True makes each moment that was kept a sample of its own, with the number label
+  // "end_timestamp_ns" (since 1970). What the moments of a row leave of it is one more sample.
+  // False is for servers that make a series of each set of labels.
+  bool moments = true;
   // Texts that take the place of the profiler's account, for a profile that was read from a file.
   std::optional<std::vector<std::string>> comments = {};
+  // More that a file may have, and a profiler does not: the units of labels that are numbers, by
+  // key; and the regular expressions of frames that viewers leave out, or do not.
+  std::map<std::string, std::string, std::less<>> number_units = {};
+  std::string drop_frames = {};
+  std::string keep_frames = {};
 };
 
 // * Ids are small and sequential: location i + 1 is frame i. Mappings and functions are numbered in

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "profile/comparison.h"
 #include "profile/costs.h"
 #include "profile/filter.h"
 #include "profile/function_lines.h"
@@ -24,11 +25,14 @@ struct Request {
   std::vector<std::string> files;
   std::size_t max_memory_mib = 0;  // of a file; 0: the default
   Filter filter;
+  std::string unit;  // of the numbers of folded stacks: see FindFoldedUnit
   std::string type;  // the value type's name; the profile's default if empty
   std::string pattern;
-  std::string output;  // a file's path; standard output if empty
-  std::string format;  // of the output; by the end of `output` if empty
-  std::string base;    // a profile to compare with
+  std::string output;               // a file's path; standard output if empty
+  std::string format;               // of the output; by the end of `output` if empty
+  std::string base;                 // a profile to compare with
+  std::string per;                  // what a comparison's amounts are divided by: see UnitsOf
+  std::vector<ChangeLimit> limits;  // beyond one of which a comparison fails
   std::string shell;
   std::vector<std::string> source_directories;
   std::vector<std::string> debug_directories;
@@ -44,8 +48,9 @@ struct FilteredProfile {
   LoadedProfile loaded;
   FunctionLines lines;
   std::size_t column = 0;
-  std::int64_t sum = 0;  // of the column
-  double samples = 0;    // see SamplesBehind
+  std::int64_t sum = 0;    // of the column
+  std::int64_t whole = 0;  // what shares are of: see ColumnMagnitude
+  EffectiveSamples samples{};
 
   [[nodiscard]] const Profile& profile() const { return loaded.profile; }
   [[nodiscard]] ValueType type() const { return loaded.profile.value_types[column]; }
@@ -62,8 +67,13 @@ Text TreeCommand(const FilteredProfile& subject, const Request& request, const P
 Text PeekCommand(const FilteredProfile& subject, const Request& request, const Printer& printer);
 Text ListCommand(const FilteredProfile& subject, const Request& request, const Printer& printer);
 Text InfoCommand(const FilteredProfile& subject, const Request& request, const Printer& printer);
-Text DiffCommand(const FilteredProfile& base, const FilteredProfile& subject,
-                 const Request& request, const Printer& printer);
+
+struct DiffText {
+  std::string text;
+  bool is_beyond_limit = false;  // one of request.limits
+};
+absl::StatusOr<DiffText> DiffCommand(const FilteredProfile& base, const FilteredProfile& subject,
+                                     const Request& request, const Printer& printer);
 
 // A format that the command writes. Its row in the table of write.cc is all that the command knows
 // of it: names, completion, help, errors and the choice by a file's name come from there.

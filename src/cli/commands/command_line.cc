@@ -10,6 +10,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "profile/columns.h"
 #include "profile/merge.h"
 #include "profile/profile_builder.h"
 #include "readers/read_profile.h"
@@ -61,6 +63,12 @@ bool IsProgram(const std::filesystem::path& path) {
          text.starts_with("#!");
 }
 
+std::string TypeNames(const std::vector<ValueType>& types) {
+  return absl::StrJoin(types, ", ", [](std::string* text, const ValueType& type) {
+    absl::StrAppend(text, std::string(type.type), " in ", std::string(type.unit));
+  });
+}
+
 }  // namespace
 
 void SayError(const std::string& what) { std::fprintf(stderr, "strobe: %s\n", what.c_str()); }
@@ -87,7 +95,7 @@ CLI::App* CommandLine::AddText(const char* name, const char* description,
   return Add(name, description, [this, run = std::move(run)] {
     const Text text = run();
     const absl::Status status = text.ok() ? Write(*text) : text.status();
-    if (status.ok()) return 0;
+    if (status.ok()) return status_;
     SayError(std::string(status.message()));
     return kFailed;
   });
@@ -127,6 +135,12 @@ void CommandLine::AddFiles(CLI::App& command, int count) {
       .add_option("--max-memory", request_.max_memory_mib,
                   "The most MiB of memory for a file. Default: 64 times its bytes, but 256 to 4096")
       ->check(CLI::Range(std::size_t{1}, kMaxProfileBytes >> 20));
+  command
+      .add_option("--unit", request_.unit,
+                  "What the numbers of folded stacks are: " + FoldedUnitNames())
+      ->check([](const std::string& unit) {
+        return FindFoldedUnit(unit) ? std::string() : "expected one of " + FoldedUnitNames();
+      });
 }
 
 void CommandLine::AddOutput(CLI::App& command) {
@@ -147,14 +161,38 @@ void CommandLine::AddDebugDirectories(CLI::App& command) {
 absl::StatusOr<LoadedProfile> CommandLine::Load(const std::string& path) {
   Progress progress(terminal_);
   return ReadProfileFile(
-      path, [&](std::uint64_t bytes) { progress.Read(path, bytes); },
-      request_.max_memory_mib << 20);
+      path, [&](std::uint64_t bytes) { progress.Read(path, bytes); }, request_.max_memory_mib << 20,
+      FindFoldedUnit(request_.unit).value_or(FoldedUnit{}));
 }
 
 absl::StatusOr<FilteredProfile> CommandLine::LoadSubject(const std::string& path) {
   absl::StatusOr<LoadedProfile> loaded = Load(path);
   if (!loaded.ok()) return loaded.status();
   return MakeFilteredProfile(*std::move(loaded), request_);
+}
+
+// Leaves in both profiles the types that both have, and says which ones it leaves out.
+absl::Status CommandLine::KeepCommonTypes(LoadedProfile& sum, LoadedProfile& added) {
+  const std::vector<ValueType> all = AllTypes(sum.profile.value_types, added.profile.value_types);
+  const std::vector<ValueType> common =
+      CommonTypes(sum.profile.value_types, added.profile.value_types);
+  if (common.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the profiles have no value type in common: this one has ",
+                     TypeNames(added.profile.value_types), ", those before have ",
+                     TypeNames(sum.profile.value_types)));
+  }
+  if (common.size() == all.size()) return absl::OkStatus();
+  std::string rest;
+  for (const ValueType& type : all) {
+    if (std::ranges::find(common, type) != common.end()) continue;
+    if (left_out_.emplace(type.type).second)
+      absl::StrAppend(&rest, rest.empty() ? "" : ", ", std::string(type.type));
+  }
+  if (!rest.empty()) SayError(absl::StrCat("left out, because not all files have it: ", rest));
+  SetColumns(sum, common);
+  SetColumns(added, common);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<FilteredProfile> CommandLine::LoadAll() {
@@ -165,7 +203,8 @@ absl::StatusOr<FilteredProfile> CommandLine::LoadAll() {
     profiles.push_back(*std::move(loaded));
     if (profiles.size() < 2) continue;
     // Two at a time, so that memory is that of the sum.
-    absl::StatusOr<LoadedProfile> sum = MergeProfiles(profiles);
+    const absl::Status common = KeepCommonTypes(profiles[0], profiles[1]);
+    absl::StatusOr<LoadedProfile> sum = common.ok() ? MergeProfiles(profiles) : common;
     if (!sum.ok()) {
       return absl::Status(sum.status().code(), absl::StrCat(path, ": ", sum.status().message()));
     }

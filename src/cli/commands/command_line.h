@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,8 @@ class CommandLine {
   // request().output, or to standard output.
   CLI::App* Add(const char* name, const char* description, std::function<int()> run);
   CLI::App* AddText(const char* name, const char* description, std::function<Text()> run);
+  // The status of a subcommand whose text was written; 0 unless this says another one.
+  void EndWith(int status) { status_ = status; }
   // One with the filters of profiles.
   CLI::App* AddReader(const char* name, const char* description, std::function<Text()> run);
 
@@ -53,12 +56,15 @@ class CommandLine {
  private:
   [[nodiscard]] std::string MeantBy(const std::string& word) const;
   absl::StatusOr<LoadedProfile> Load(const std::string& path);
+  absl::Status KeepCommonTypes(LoadedProfile& sum, LoadedProfile& added);
   absl::Status Write(const std::string& bytes);
 
   const Terminal terminal_ = FindTerminal();
   const Printer printer_{terminal_};
   Request request_;
+  int status_ = 0;
   std::optional<std::vector<std::string>> behind_mark_;
+  std::set<std::string, std::less<>> left_out_;  // value types that not all files have
   CLI::App app_{"Looks at profiles, and writes them in other formats."};
   std::vector<std::pair<CLI::App*, std::function<int()>>> commands_;
 };

@@ -22,8 +22,10 @@ absl::StatusOr<FilteredProfile> MakeFilteredProfile(LoadedProfile loaded, const 
           absl::StrCat("the profile has no type ", request.type, "; it has:", known));
     }
     subject.column = static_cast<std::size_t>(found - types.begin());
+    subject.loaded.profile.default_value_type = subject.column;
   }
   subject.sum = ColumnSum(subject.profile(), subject.column);
+  subject.whole = ColumnMagnitude(subject.profile(), subject.column);
   subject.samples = SamplesBehind(subject.profile(), subject.column);
   return subject;
 }

@@ -16,6 +16,8 @@ namespace strobe::internal {
 namespace {
 
 constexpr std::size_t kMaxShownModules = 50;
+// Of the samples, from which on the effective number is not worth a word.
+constexpr double kNearlyAll = 0.95;
 
 std::map<std::string, std::int64_t> SumsByThread(const FilteredProfile& subject) {
   std::map<std::string, std::int64_t> sums;
@@ -63,6 +65,8 @@ std::string JsonInfo(const FilteredProfile& subject) {
   json.Member("duration_ns", profile.duration_ns);
   json.Member("period", profile.period);
   json.Member("default_type", profile.value_types[profile.default_value_type].type);
+  json.Key("samples");
+  json.Raw(absl::StrFormat("%.0f", subject.samples.taken()));
   json.Key("types");
   json.BeginArray();
   for (std::size_t i = 0; i < profile.value_types.size(); ++i) {
@@ -114,8 +118,11 @@ std::string ModuleTexts(const Profile& profile) {
 std::string Heading(const FilteredProfile& subject, const Printer& printer) {
   std::string text = absl::StrCat(std::string(subject.type().type), ": ",
                                   AmountText(subject.sum, subject.type().unit), " in ");
-  if (subject.samples > 0) {
-    absl::StrAppend(&text, absl::StrFormat("%.0f samples", subject.samples));
+  const EffectiveSamples& samples = subject.samples;
+  if (samples.taken() > 0) {
+    absl::StrAppend(&text, absl::StrFormat("%.0f samples", samples.taken()));
+    if (samples.count() < kNearlyAll * samples.taken())
+      absl::StrAppend(&text, absl::StrFormat(" (effective: %.0f)", samples.count()));
   } else {
     absl::StrAppend(&text, subject.profile().samples.size(), " rows");
   }

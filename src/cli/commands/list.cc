@@ -144,8 +144,9 @@ Text ListCommand(const FilteredProfile& subject, const Request& request, const P
     if (costs[i].total != 0 && pattern->Matches(subject.lines.functions()[i].name))
       found.push_back(i);
   }
-  std::ranges::stable_sort(
-      found, [&](std::uint32_t a, std::uint32_t b) { return costs[a].total > costs[b].total; });
+  std::ranges::stable_sort(found, [&](std::uint32_t a, std::uint32_t b) {
+    return Magnitude(costs[a].total) > Magnitude(costs[b].total);
+  });
   if (found.empty())
     return absl::NotFoundError(absl::StrCat("no function matches \"", request.pattern, "\""));
   // Each one is a pass over the profile.

@@ -1,4 +1,9 @@
 // The subcommands that print a table: each declares its arguments here.
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "command_line.h"
 
 namespace strobe::internal {
@@ -69,19 +74,42 @@ Text Diff(CommandLine& line) {
   if (!base.ok()) return base.status();
   const absl::StatusOr<FilteredProfile> now = line.LoadSubject(request.files[1]);
   if (!now.ok()) return now.status();
-  return DiffCommand(*base, *now, request, line.printer());
+  absl::StatusOr<DiffText> diff = DiffCommand(*base, *now, request, line.printer());
+  if (!diff.ok()) return diff.status();
+  if (diff->is_beyond_limit) line.EndWith(kBeyondLimit);
+  return std::move(diff->text);
+}
+
+void TakeLimits(const std::vector<std::string>& texts, Request& request) {
+  for (const std::string& text : texts) {
+    const std::optional<ChangeLimit> limit = ChangeLimit::Parse(text);
+    if (!limit.has_value())
+      throw CLI::ValidationError("--fail-if", text + ": expected as +5%, -5%, 5% or 3sigma");
+    request.limits.push_back(*limit);
+  }
 }
 
 void AddDiff(CommandLine& line) {
+  Request& request = line.request();
   CLI::App* const diff = AddRows(
       line, line.AddReader("diff", "What changed between two profiles, and whether it is chance",
                            [&line] { return Diff(line); }));
-  diff->add_flag("--total", line.request().by_total, "Compare totals, with what was called");
+  diff->add_flag("--total", request.by_total, "Compare totals, with what was called");
+  diff->add_option("--per", request.per,
+                   "Divide amounts by units of work: samples, seconds, a number, or the values of "
+                   "a label, by its key");
+  diff->add_option_function<std::vector<std::string>>(
+          "--fail-if",
+          [&request](const std::vector<std::string>& texts) { TakeLimits(texts, request); },
+          "End with status 3 if the total, or a function, changed by more: +5% of the base's "
+          "total and significantly, or 3sigma; without a sign in either direction")
+      ->allow_extra_args(false);
   line.AddFiles(*diff, 2);
   diff->footer(
-      "The first file is the base. Shares are compared: \"+3.1 % \u00B1 0.4\" is a change from\n"
-      "10.0 % to 13.1 %, say, with a standard error of 0.4 %, from the numbers of samples.\n"
-      "strobe html --base shows the same in a browser.");
+      "The first file is the base. \"+30.6 ms \u00B1 9.1 ms\" is a change of an amount with its\n"
+      "standard error, from the numbers of samples. A change is significant if it is larger than\n"
+      "chance makes any change of 1 in 333 comparisons of a program with itself.\n"
+      "strobe html --base compares shares in a browser.");
 }
 
 }  // namespace

@@ -1,54 +1,22 @@
-// top, peek and diff: tables of functions.
+// top and peek: tables of functions.
 #include <algorithm>
-#include <cmath>
+#include <functional>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "../../encode/json_writer.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "command.h"
+#include "json_numbers.h"
 #include "profile/profile_builder.h"
-#include "strobe/core/share_error.h"
 #include "ui/pattern.h"
 
 namespace strobe::internal {
 namespace {
 
 std::string ShareOfSubject(std::int64_t part, const FilteredProfile& subject) {
-  const double share = ShareOf(part, subject.sum);
-  return ShareText(share, StandardErrorOfShare(share, subject.samples));
-}
-
-void JsonShare(JsonWriter& json, std::string_view key, double share) {
-  json.Key(key);
-  json.Raw(std::isfinite(share) ? absl::StrFormat("%.9g", share) : "null");
-}
-
-void JsonHead(JsonWriter& json, const FilteredProfile& subject) {
-  json.BeginObject();
-  json.Member("type", subject.type().type);
-  json.Member("unit", subject.type().unit);
-  json.Member("sum", subject.sum);
-  JsonShare(json, "samples", subject.samples);
-}
-
-// The numbers of functions that are not 0, those of the largest amounts first.
-std::vector<std::uint32_t> Largest(const std::vector<FunctionCost>& costs, bool by_total) {
-  std::vector<std::uint32_t> order;
-  for (std::uint32_t i = 0; i < costs.size(); ++i) {
-    if (costs[i].self != 0 || costs[i].total != 0) order.push_back(i);
-  }
-  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
-    const auto key = [&](std::uint32_t i) {
-      return by_total ? std::pair(costs[i].total, costs[i].self)
-                      : std::pair(costs[i].self, costs[i].total);
-    };
-    return key(a) > key(b);
-  });
-  return order;
+  const double share = ShareOf(part, subject.whole);
+  return ShareText(share, subject.samples.StandardErrorOf(share));
 }
 
 std::size_t Shown(const Request& request, std::size_t all) {
@@ -81,9 +49,9 @@ void JsonFunction(JsonWriter& json, const FilteredProfile& subject, std::uint32_
   json.Member("file", subject.lines.functions()[function].file);
   json.Member("self", cost.self);
   json.Member("total", cost.total);
-  const double share = ShareOf(cost.self, subject.sum);
+  const double share = ShareOf(cost.self, subject.whole);
   JsonShare(json, "self_share", share);
-  JsonShare(json, "self_error", StandardErrorOfShare(share, subject.samples));
+  JsonShare(json, "self_error", subject.samples.StandardErrorOf(share));
   json.EndObject();
 }
 
@@ -128,7 +96,8 @@ Neighbours FindNeighbours(const FilteredProfile& subject, std::uint32_t function
 using Neighbour = std::pair<std::uint32_t, std::int64_t>;
 std::vector<Neighbour> Sorted(const std::map<std::uint32_t, std::int64_t>& sums) {
   std::vector<Neighbour> sorted(sums.begin(), sums.end());
-  std::ranges::stable_sort(sorted, std::greater(), &Neighbour::second);
+  std::ranges::stable_sort(sorted, std::greater(),
+                           [](const Neighbour& one) { return Magnitude(one.second); });
   return sorted;
 }
 
@@ -163,74 +132,12 @@ void JsonNeighbours(JsonWriter& json, std::string_view key,
   json.EndArray();
 }
 
-// A function in two profiles.
-struct Compared {
-  std::string name;
-  FunctionCost base, now;
-  ShareChange change;
-};
-
-std::vector<Compared> Compare(const FilteredProfile& base, const FilteredProfile& subject,
-                              bool by_total) {
-  absl::flat_hash_map<std::string, Compared> all;
-  const auto add = [&](const FilteredProfile& one, FunctionCost Compared::*member) {
-    const std::vector<FunctionCost> costs = FunctionCosts(one.profile(), one.lines, one.column);
-    for (const std::uint32_t i : Largest(costs, by_total)) {
-      Compared& compared = all[one.lines.functions()[i].name];
-      compared.name = one.lines.functions()[i].name;
-      compared.*member = costs[i];
-    }
-  };
-  add(base, &Compared::base);
-  add(subject, &Compared::now);
-  std::vector<Compared> rows;
-  for (auto& [name, row] : all) {
-    const auto part = [&](const FunctionCost& cost) { return by_total ? cost.total : cost.self; };
-    row.change = ChangeOf(ShareOf(part(row.now), subject.sum), subject.samples,
-                          ShareOf(part(row.base), base.sum), base.samples);
-    if (part(row.now) != 0 || part(row.base) != 0) rows.push_back(std::move(row));
-  }
-  // Significant changes first, then the largest, and names decide among equals.
-  std::ranges::sort(rows, [](const Compared& a, const Compared& b) {
-    const auto key = [](const Compared& row) {
-      return std::pair(row.change.is_significant, std::abs(row.change.change));
-    };
-    return key(a) != key(b) ? key(a) > key(b) : a.name < b.name;
-  });
-  return rows;
-}
-
-std::string JsonDiff(const FilteredProfile& base, const FilteredProfile& subject,
-                     const std::vector<Compared>& rows) {
-  JsonWriter json;
-  JsonHead(json, subject);
-  json.Member("base_sum", base.sum);
-  JsonShare(json, "base_samples", base.samples);
-  json.Key("functions");
-  json.BeginArray();
-  for (const Compared& row : rows) {
-    json.BeginObject();
-    json.Member("function", row.name);
-    json.Member("self", row.now.self);
-    json.Member("total", row.now.total);
-    json.Member("base_self", row.base.self);
-    json.Member("base_total", row.base.total);
-    JsonShare(json, "change", row.change.change);
-    JsonShare(json, "error", row.change.error);
-    json.Member("significant", row.change.is_significant);
-    json.EndObject();
-  }
-  json.EndArray();
-  json.EndObject();
-  return json.Take() + "\n";
-}
-
 }  // namespace
 
 Text TopCommand(const FilteredProfile& subject, const Request& request, const Printer& printer) {
   const std::vector<FunctionCost> costs =
       FunctionCosts(subject.profile(), subject.lines, subject.column);
-  const std::vector<std::uint32_t> order = Largest(costs, request.by_total);
+  const std::vector<std::uint32_t> order = LargestCosts(costs, request.by_total);
   const std::size_t shown = Shown(request, order.size());
   if (request.json) {
     JsonWriter json;
@@ -260,7 +167,7 @@ Text PeekCommand(const FilteredProfile& subject, const Request& request, const P
   if (!pattern.ok()) return pattern.status();
   const std::vector<FunctionCost> costs =
       FunctionCosts(subject.profile(), subject.lines, subject.column);
-  std::vector<std::uint32_t> found = Largest(costs, true);
+  std::vector<std::uint32_t> found = LargestCosts(costs, true);
   std::erase_if(
       found, [&](std::uint32_t i) { return !pattern->Matches(subject.lines.functions()[i].name); });
   if (found.empty())
@@ -292,51 +199,6 @@ Text PeekCommand(const FilteredProfile& subject, const Request& request, const P
   json.EndArray();
   json.EndObject();
   return request.json ? json.Take() + "\n" : text;
-}
-
-Text DiffCommand(const FilteredProfile& base, const FilteredProfile& subject,
-                 const Request& request, const Printer& printer) {
-  if (base.type() != subject.type())
-    return absl::InvalidArgumentError("the profiles have different value types: see --type");
-  const std::vector<Compared> rows = Compare(base, subject, request.by_total);
-  if (request.json) return JsonDiff(base, subject, rows);
-  std::string text =
-      absl::StrCat("base  ", Heading(base, printer), "now   ", Heading(subject, printer));
-  if (base.samples == 0 || subject.samples == 0) {
-    absl::StrAppend(&text, "The profiles do not count their samples, so no change has an error.\n");
-  }
-  absl::StrAppend(
-      &text,
-      printer.Bold(absl::StrCat(Right("base", 8), Right("now", 9), Right("change", kShareColumns),
-                                "  function, by ", request.by_total ? "total" : "self", " share")),
-      "\n");
-  std::size_t shown = 0;
-  std::size_t insignificant = 0;
-  const auto part = [&](const FunctionCost& cost) {
-    return request.by_total ? cost.total : cost.self;
-  };
-  for (const Compared& row : rows) {
-    const bool has_error = !std::isnan(row.change.error);
-    if (has_error && !row.change.is_significant) ++insignificant;
-    if (shown == Shown(request, rows.size())) continue;
-    ++shown;
-    const std::string change = has_error && !row.change.is_significant
-                                   ? "not significant"
-                                   : ChangeText(row.change.change, row.change.error);
-    const std::string cell = Right(change, kShareColumns);
-    const std::string name = printer.Cut(row.name, 19 + kShareColumns);
-    const bool is_marked = row.change.is_significant;
-    absl::StrAppend(
-        &text, Right(ShareText(ShareOf(part(row.base), base.sum), NAN), 8),
-        Right(ShareText(ShareOf(part(row.now), subject.sum), NAN), 9),
-        !is_marked ? cell : (row.change.change > 0 ? printer.Red(cell) : printer.Blue(cell)), "  ",
-        name, "\n");
-  }
-  if (base.samples > 0 && subject.samples > 0) {
-    absl::StrAppend(&text, rows.size() - insignificant, " changes are significant, ", insignificant,
-                    " are not (a change is, if it is larger than 3 of its standard errors)\n");
-  }
-  return text;
 }
 
 }  // namespace strobe::internal

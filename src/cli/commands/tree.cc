@@ -62,7 +62,7 @@ class CallTree {
       CallNode& node = nodes_[i];
       node.total = SaturatedSum(node.total, node.self);
       std::ranges::stable_sort(node.callees, [this](std::uint32_t a, std::uint32_t b) {
-        return nodes_[a].total > nodes_[b].total;
+        return Magnitude(nodes_[a].total) > Magnitude(nodes_[b].total);
       });
       if (i == 0) break;
       CallNode& caller = nodes_[callers_[i - 1]];
@@ -77,7 +77,7 @@ class CallTree {
 };
 
 bool IsShown(const CallNode& node, const FilteredProfile& subject, const Request& request) {
-  const double share = ShareOf(node.total, subject.sum);
+  const double share = ShareOf(node.total, subject.whole);
   return node.total != 0 && (share < 0 ? -share : share) * 100 >= request.min_percent;
 }
 
@@ -95,7 +95,7 @@ void PrintTree(std::string& text, const CallTree& tree, const FilteredProfile& s
     if (number != 0) {
       const std::size_t used = 2 * kAmountColumns + kShareColumns + 2 + indent;
       absl::StrAppend(&text, Right(AmountText(node.total, subject.type().unit), kAmountColumns),
-                      Right(ShareText(ShareOf(node.total, subject.sum), NAN), kShareColumns),
+                      Right(ShareText(ShareOf(node.total, subject.whole), NAN), kShareColumns),
                       Right(AmountText(node.self, subject.type().unit), kAmountColumns), "  ",
                       std::string(indent, ' '),
                       printer.Cut(subject.lines.functions()[node.function].name, used), "\n");

@@ -22,19 +22,25 @@ namespace {
 
 Text EncodePprof(const LoadedProfile& loaded, const Request& request) {
   return PprofEncoder({.full_names = request.full_names,
-                       .moments = !loaded.profile.moments.empty(),
-                       .comments = loaded.comments})
+                       .comments = loaded.comments,
+                       .number_units = loaded.number_units,
+                       .drop_frames = loaded.drop_frames,
+                       .keep_frames = loaded.keep_frames})
       .Encode(loaded.profile, loaded.symbols);
 }
-Text EncodeFolded(const LoadedProfile& loaded, const Request& request) {
-  return FoldedEncoder({.value_type = request.type, .threads = !loaded.profile.threads.empty()})
+Text EncodeFolded(const LoadedProfile& loaded, const Request& /*request*/) {
+  const Profile& profile = loaded.profile;
+  // The type that tables show: the format cannot say it.
+  const std::string type(
+      profile.value_types.empty() ? "" : profile.value_types[profile.default_value_type].type);
+  return FoldedEncoder({.value_type = type, .threads = !loaded.profile.threads.empty()})
       .Encode(loaded.profile, loaded.symbols);
 }
 Text EncodeSpeedscope(const LoadedProfile& loaded, const Request& /*request*/) {
   return SpeedscopeEncoder().Encode(loaded.profile, loaded.symbols);
 }
-Text EncodeFirefox(const LoadedProfile& loaded, const Request& request) {
-  return FirefoxEncoder({.value_type = request.type}).Encode(loaded.profile, loaded.symbols);
+Text EncodeFirefox(const LoadedProfile& loaded, const Request& /*request*/) {
+  return FirefoxEncoder().Encode(loaded.profile, loaded.symbols);
 }
 Text EncodeOtlp(const LoadedProfile& loaded, const Request& /*request*/) {
   return OtlpEncoder().Encode(loaded.profile, loaded.symbols);

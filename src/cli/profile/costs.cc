@@ -1,12 +1,12 @@
 #include "costs.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
 #include "profile_builder.h"
-#include "strobe/core/share_error.h"
+#include "strobe/core/stack.h"
 
 namespace strobe::internal {
 
@@ -34,6 +34,22 @@ std::vector<FunctionCost> FunctionCosts(const Profile& profile, const FunctionLi
   return costs;
 }
 
+std::vector<std::uint32_t> LargestCosts(const std::vector<FunctionCost>& costs, bool by_total) {
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t i = 0; i < costs.size(); ++i) {
+    if (costs[i].self != 0 || costs[i].total != 0) order.push_back(i);
+  }
+  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
+    const auto key = [&](std::uint32_t i) {
+      const std::uint64_t self = Magnitude(costs[i].self);
+      const std::uint64_t total = Magnitude(costs[i].total);
+      return by_total ? std::pair(total, self) : std::pair(self, total);
+    };
+    return key(a) > key(b);
+  });
+  return order;
+}
+
 std::int64_t ColumnSum(const Profile& profile, std::size_t column) {
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < profile.samples.size(); ++i)
@@ -41,35 +57,59 @@ std::int64_t ColumnSum(const Profile& profile, std::size_t column) {
   return sum;
 }
 
-double SamplesBehind(const Profile& profile, std::size_t column) {
+std::int64_t ColumnMagnitude(const Profile& profile, std::size_t column) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  std::uint64_t sum = 0;  // two of at most kMost each fit
+  for (std::size_t i = 0; i < profile.samples.size(); ++i)
+    sum = std::min(sum + std::min(Magnitude(profile.Values(i)[column]), kMost), kMost);
+  return static_cast<std::int64_t>(sum);
+}
+
+namespace {
+
+// True if no sample says whose the row's amount is.
+bool IsUnknown(const Profile& profile, const ProfileSample& sample) {
+  if (sample.stack == 0) return false;
+  const Frame& leaf = profile.frames[profile.stacks[sample.stack].frame];
+  return leaf.is_pseudo() && (leaf.address == static_cast<Address>(PseudoFrame::kLost) ||
+                              leaf.address == static_cast<Address>(PseudoFrame::kResidual));
+}
+
+// Of a profile of several processes, as a profiler and as pprof have the label; 0 of others.
+std::int64_t ProcessOf(const LabelSet& labels) {
+  return std::max(labels.Number("process id"), labels.Number("process_id"));
+}
+
+}  // namespace
+
+EffectiveSamples SamplesBehind(const Profile& profile, std::size_t column) {
+  EffectiveSamples effective;
   const auto counts = std::ranges::find(profile.value_types, ValueType{"samples", "count"});
-  if (counts == profile.value_types.end()) return 0;
+  if (counts == profile.value_types.end()) return effective;
   const auto count = static_cast<std::size_t>(counts - profile.value_types.begin());
   // The samples are those of CPU time, or of the only other type.
   if (column != count && profile.value_types[column].type != "cpu" &&
       profile.value_types.size() != 2)
-    return 0;
-  absl::flat_hash_map<std::int64_t, std::pair<double, double>> threads;  // amount, samples
+    return effective;
+  absl::flat_hash_map<std::pair<std::int64_t, std::int64_t>, std::pair<double, double>> threads;
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
-    auto& [amount, samples] = threads[profile.Labels(i).Number(kThreadIdLabel)];
-    amount += static_cast<double>(profile.Values(i)[column]);
+    const auto value = static_cast<double>(profile.Values(i)[column]);
+    if (value == 0) continue;
+    if (IsUnknown(profile, profile.samples[i])) {
+      effective.AddUnknown(value);
+      continue;
+    }
+    const LabelSet& labels = profile.Labels(i);
+    auto& [amount, samples] = threads[{ProcessOf(labels), labels.Number(kThreadIdLabel)}];
+    amount += value;
     samples += static_cast<double>(profile.Values(i)[count]);
   }
-  EffectiveSamples effective;
   for (const auto& [id, thread] : threads) effective.AddThread(thread.first, thread.second);
-  return effective.count();
+  return effective;
 }
 
 double ShareOf(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-ShareChange ChangeOf(double share, double samples, double base_share, double base_samples) {
-  ShareChange result{.change = share - base_share};
-  result.error = std::hypot(StandardErrorOfShare(share, samples),
-                            StandardErrorOfShare(base_share, base_samples));
-  result.is_significant = std::abs(result.change) > kSignificantErrors * result.error;
-  return result;
 }
 
 }  // namespace strobe::internal

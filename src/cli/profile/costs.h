@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "function_lines.h"
 #include "loaded_profile.h"
+#include "strobe/core/share_error.h"
 
 namespace strobe::internal {
 
@@ -22,24 +23,26 @@ struct FunctionCost {
 std::vector<FunctionCost> FunctionCosts(const Profile& profile, const FunctionLines& lines,
                                         std::size_t column);
 
+// A value without its sign: other tools write differences of profiles.
+constexpr std::uint64_t Magnitude(std::int64_t value) {
+  return value < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(value)
+                   : static_cast<std::uint64_t>(value);
+}
+
+// The numbers of functions that are not 0, those of the largest amounts first, whatever their sign.
+std::vector<std::uint32_t> LargestCosts(const std::vector<FunctionCost>& costs, bool by_total);
+
 // The sum of a column.
 std::int64_t ColumnSum(const Profile& profile, std::size_t column);
 
-// How many samples of equal weight divide the column; 0 if the profile does not count its samples.
-// See core/share_error.h.
-double SamplesBehind(const Profile& profile, std::size_t column);
+// The sum of the sizes of its values: what shares are of. It is the sum where none is less than 0.
+std::int64_t ColumnMagnitude(const Profile& profile, std::size_t column);
+
+// The samples that divide the column; none if the profile does not count them. What is in [lost]
+// and [residual] is unknown: nothing says whose it is. See core/share_error.h.
+EffectiveSamples SamplesBehind(const Profile& profile, std::size_t column);
 
 // part / whole; 0 if the whole is 0.
 double ShareOf(std::int64_t part, std::int64_t whole);
-
-// A change of a share between two profiles. See src/encode/html/page/statistics.js, which shows the
-// same.
-struct ShareChange {
-  double change = 0;
-  double error = 0;             // its standard error; NaN if samples are not counted
-  bool is_significant = false;  // larger than kSignificantErrors of its errors
-};
-inline constexpr double kSignificantErrors = 3;
-ShareChange ChangeOf(double share, double samples, double base_share, double base_samples);
 
 }  // namespace strobe::internal

@@ -23,6 +23,9 @@ void LoadedProfile::CleanTexts() {
     clean(function.file);
   }
   clean(symbols.partly_named);
+  for (auto& [key, unit] : number_units) clean(unit);
+  clean(drop_frames);
+  clean(keep_frames);
 }
 
 }  // namespace strobe::internal

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,7 +22,10 @@ struct LoadedProfile {
   Symbols symbols;
   std::string format;                 // of the file: "pprof", "folded stacks" or "perf script"
   std::vector<std::string> comments;  // of the file, as texts for people
-  std::deque<std::string> texts;      // what the value types refer to
+  // Of pprof's files: see PprofOptions.
+  std::map<std::string, std::string, std::less<>> number_units;
+  std::string drop_frames, keep_frames;
+  std::deque<std::string> texts;  // what the value types refer to
 
   LoadedProfile() = default;
   // Not copied: the value types of a copy would refer to the texts of the original.

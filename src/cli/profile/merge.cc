@@ -106,6 +106,9 @@ absl::Status Merging::AddHead(const LoadedProfile& loaded) {
         sum.comments.push_back(comment);
     }
   }
+  sum.number_units.insert(loaded.number_units.begin(), loaded.number_units.end());
+  if (sum.drop_frames.empty()) sum.drop_frames = loaded.drop_frames;
+  if (sum.keep_frames.empty()) sum.keep_frames = loaded.keep_frames;
   profile.duration_ns = SaturatedSum(profile.duration_ns, source.duration_ns);
   columns_.clear();
   for (const ValueType& type : source.value_types) {

@@ -15,16 +15,21 @@ namespace strobe::internal {
 namespace {
 
 constexpr std::string_view kTimeLabel = "end_timestamp_ns";
+// Nothing of a file is lost in the next one.
+constexpr LabelLimits kFileLabels{.labels = 4096,
+                                  .key_bytes = kMaxPprofFieldBytes,
+                                  .text_bytes = kMaxPprofFieldBytes,
+                                  .keeps_values = true};
 
-ModuleKind KindOf(std::string_view path, bool is_first) {
+}  // namespace
+
+ModuleKind KindOfModule(std::string_view path, bool is_first) {
   if (path.starts_with("[vdso")) return ModuleKind::kVdso;
   if (path.empty() || path[0] == '[' || path.starts_with("//")) return ModuleKind::kGeneratedCode;
   const bool is_library = path.ends_with(".dll") || path.ends_with(".so") ||
                           path.find(".so.") != std::string_view::npos;
   return is_first && !is_library ? ModuleKind::kProgram : ModuleKind::kSharedLibrary;
 }
-
-}  // namespace
 
 bool PprofReading::FinishTypes() {
   LoadedProfile& loaded = builder_.loaded();
@@ -43,6 +48,8 @@ bool PprofReading::FinishTypes() {
   }
   for (const std::uint64_t comment : comments_)
     loaded.comments.push_back(SanitizedText(String(comment), kMaxPprofFieldBytes));
+  if (drop_frames_ != 0) loaded.drop_frames = ValidUtf8(String(drop_frames_));
+  if (keep_frames_ != 0) loaded.keep_frames = ValidUtf8(String(keep_frames_));
   return true;
 }
 
@@ -61,7 +68,7 @@ bool PprofReading::FinishModules() {
     module.path = String(raw.path);
     module.build_id = String(raw.build_id);
     module.load_bias = module.start - module.file_offset;
-    module.kind = KindOf(module.path, profile.modules.empty());
+    module.kind = KindOfModule(module.path, profile.modules.empty());
     if (module.path.ends_with(".exe") || module.path.ends_with(".dll")) {
       module.format = ImageFormat::kPe;
       module.load_bias = module.start;
@@ -131,11 +138,13 @@ bool PprofReading::ReadLabels(std::string_view bytes, RowLabels& labels) {
     ProtoReader label(reader.content());
     std::uint64_t key_index = 0;
     std::uint64_t text = 0;
+    std::uint64_t unit = 0;
     std::int64_t number = 0;
     while (label.Next()) {
       if (label.field() == 1) key_index = label.number();
       if (label.field() == 2) text = label.number();
       if (label.field() == 3) number = static_cast<std::int64_t>(label.number());
+      if (label.field() == 4) unit = label.number();
     }
     if (!label.ok()) return false;
     std::string key(String(key_index));
@@ -150,10 +159,11 @@ bool PprofReading::ReadLabels(std::string_view bytes, RowLabels& labels) {
     if (text != 0) {
       set.push_back({std::move(key), std::move(value)});
     } else {
+      if (unit != 0) builder_.loaded().number_units.emplace(key, ValidUtf8(String(unit)));
       set.push_back({std::move(key), number});
     }
   }
-  labels.set = builder_.Labels(LabelSet(std::move(set)));
+  labels.set = builder_.Labels(LabelSet(std::move(set), kFileLabels));
   return reader.ok();
 }
 

@@ -21,6 +21,9 @@ inline absl::Status Damaged(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("not a pprof profile, or a damaged one: ", what));
 }
 
+// What a file mapped from `path` is; the first one is the program.
+ModuleKind KindOfModule(std::string_view path, bool is_first);
+
 // A function and a mapping as the file has them. Their strings may come later.
 struct RawFunction {
   std::uint64_t name = 0, system_name = 0, file = 0, line = 0;
@@ -74,7 +77,7 @@ class PprofReading {
   std::vector<std::string> strings_;
   std::vector<RawType> types_;
   RawType period_type_;
-  std::uint64_t default_type_ = 0;
+  std::uint64_t default_type_ = 0, drop_frames_ = 0, keep_frames_ = 0;
   std::vector<std::uint64_t> comments_;
   IdNumbers locations_, functions_, mappings_;
   std::vector<RawFunction> raw_functions_;      // by number

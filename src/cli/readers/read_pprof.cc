@@ -66,6 +66,8 @@ absl::Status PprofReading::Part(std::uint32_t field, std::uint64_t number,
       strings_.emplace_back(content);
       builder_.Take(2 * sizeof(std::string) + content.size());
       break;
+    case kDropFrames: drop_frames_ = number; break;
+    case kKeepFrames: keep_frames_ = number; break;
     case kTimeNs: builder_.profile().time_ns = static_cast<std::int64_t>(number); break;
     case kDurationNs: builder_.profile().duration_ns = static_cast<std::int64_t>(number); break;
     case kPeriodType: is_ok = Type(content, period_type_); break;

@@ -1,27 +1,32 @@
-// Readers of profiles that are text: folded stacks, and what `perf script` prints.
+// ReadFolded: folded stacks.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
 #include "input.h"
 #include "profile/loaded_profile.h"
+#include "strobe/core/value_type.h"
 
 namespace strobe::internal {
 
-inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
+// What the numbers of folded stacks are. The format does not say it.
+struct FoldedUnit {
+  ValueType type{"samples", "count"};
+  std::int64_t factor = 1;  // from the number to the type's unit
+};
+// By the name of the unit: samples, ns, us, ms, s, bytes. Nothing for other names.
+std::optional<FoldedUnit> FindFoldedUnit(std::string_view name);
+// "samples, ns, ...".
+std::string FoldedUnitNames();
 
-// Lines "root;...;leaf COUNT". The value type is samples, a count. Empty lines and those that begin
-// with '#' are left out.
-absl::StatusOr<LoadedProfile> ReadFolded(Input& input);
+// True if `line` is "root;...;leaf COUNT".
+bool IsFoldedStack(std::string_view line);
 
-// True if `line` begins a sample: "program 4242/4243 [003] 12.345678: 250000 cpu-clock:".
-bool IsPerfSample(std::string_view line);
-
-// The value types are samples and the first event, whose periods are its values; a clock's are
-// nanoseconds of cpu. A sample of another event has the label "event". Each sample is a moment of
-// perf's clock.
-absl::StatusOr<LoadedProfile> ReadPerfScript(Input& input);
+// Lines as that. Empty lines and those that begin with '#' are left out.
+absl::StatusOr<LoadedProfile> ReadFolded(Input& input, const FoldedUnit& unit = {});
 
 }  // namespace strobe::internal

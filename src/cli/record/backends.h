@@ -34,9 +34,11 @@ Result WithBackend(std::string_view name, const std::string& url, Result none, c
     return use(ExporterTo<DatadogExporter>(url, &DatadogOptions::agent_url),
                PprofEncoder(DatadogEncoder()));
   if (name == "pyroscope")
-    return use(ExporterTo<PyroscopeExporter>(url, &PyroscopeOptions::url), PprofEncoder());
+    return use(ExporterTo<PyroscopeExporter>(url, &PyroscopeOptions::url),
+               PprofEncoder({.moments = false}));
   if (name == "parca")
-    return use(ExporterTo<ParcaExporter>(url, &ParcaOptions::url), PprofEncoder());
+    return use(ExporterTo<ParcaExporter>(url, &ParcaOptions::url),
+               PprofEncoder({.moments = false}));
   if (name == "post") return use(ExporterTo<PostExporter>(url, &PostOptions::url), PprofEncoder());
   if (name == "otlp") {
     return use(ExporterTo<OtlpExporter>(url, &OtlpExporterOptions::endpoint),

@@ -53,14 +53,26 @@ std::string AmountText(std::int64_t amount, std::string_view unit) {
   return absl::StrCat(amount, " ", std::string(unit));
 }
 
+std::string MeanText(double amount, std::string_view unit) {
+  const double factor = NanosecondsOf(unit);
+  if (factor > 0 && std::abs(amount * factor) >= 1) return Scaled(amount * factor, kTimes);
+  if (factor > 0) return absl::StrFormat("%.3g ns", amount * factor);
+  if (unit == "bytes" && std::abs(amount) >= 1) return Scaled(amount, kBytes);
+  const bool is_whole = amount == std::round(amount) && std::abs(amount) < 1e15;
+  const std::string number = absl::StrFormat(is_whole ? "%.0f" : "%.6g", amount);
+  if (unit == "count" || unit.empty()) return number;
+  return absl::StrCat(number, " ", unit == "bytes" ? "B" : std::string(unit));
+}
+
+std::string ChangeText(double change, double error, std::string_view unit) {
+  std::string text = absl::StrCat(change > 0 ? "+" : "", MeanText(change, unit));
+  if (!std::isnan(error)) absl::StrAppend(&text, " \u00B1 ", MeanText(error, unit));
+  return text;
+}
+
 std::string ShareText(double share, double error) {
   if (std::isnan(error)) return absl::StrFormat("%.1f %%", 100 * share);
   return absl::StrFormat("%.1f %% \u00B1 %.1f", 100 * share, 100 * error);
-}
-
-std::string ChangeText(double change, double error) {
-  if (std::isnan(error)) return absl::StrFormat("%+.1f %%", 100 * change);
-  return absl::StrFormat("%+.1f %% \u00B1 %.1f", 100 * change, 100 * error);
 }
 
 std::string Right(std::string_view text, std::size_t columns) {

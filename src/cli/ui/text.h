@@ -12,10 +12,11 @@ namespace strobe::internal {
 
 // "1.234 s", "12.3 MiB", "42", "17 widgets".
 std::string AmountText(std::int64_t amount, std::string_view unit);
+// The same for a mean, which may be none of whole units, and for a change, with a sign.
+std::string MeanText(double amount, std::string_view unit);
+std::string ChangeText(double change, double error, std::string_view unit);
 // "12.3 %", or "12.3 % ± 0.4" if `error`, of the share, is a number.
 std::string ShareText(double share, double error);
-// The same with a sign.
-std::string ChangeText(double change, double error);
 // `text` with spaces before it, or behind it, up to `columns` characters.
 std::string Right(std::string_view text, std::size_t columns);
 std::string Left(std::string_view text, std::size_t columns);

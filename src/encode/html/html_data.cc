@@ -21,20 +21,34 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::uint64_t kVersion = 2;
+constexpr std::uint64_t kVersion = 3;
 constexpr std::size_t kNoColumn = 0xFFFFFFFF;
 constexpr std::int64_t kNsPerMs = 1'000'000;
 
 using Numbers = std::vector<std::uint64_t>;
 
-// Values are never negative, and a sum that does not fit is as large as possible.
+// Of a count or a time.
 std::uint64_t Amount(std::int64_t value) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0));
 }
-std::uint64_t Sum(std::uint64_t a, std::uint64_t b) {
-  constexpr auto kMax = std::numeric_limits<std::uint64_t>::max();
-  return a > kMax - b ? kMax : a + b;
+std::uint64_t Magnitude(std::int64_t value) {
+  return value < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(value)
+                   : static_cast<std::uint64_t>(value);
 }
+// A sum that does not fit is as large, or as small, as possible.
+std::int64_t Sum(std::int64_t a, std::int64_t b) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  if (b > 0 && a > Limits::max() - b) return Limits::max();
+  if (b < 0 && a < Limits::min() - b) return Limits::min();
+  return a + b;
+}
+
+using Values = std::vector<std::int64_t>;
+
+// Of all functions of a page, in a value type: in them, and with what they call.
+struct FunctionAmounts {
+  Values self, total;
+};
 
 // One profile of the page.
 struct Side {
@@ -45,6 +59,7 @@ struct Side {
   std::vector<std::uint32_t> labels;       // the page's number of each label set
   std::vector<std::uint32_t> sample_node;  // of each sample: its node in the tree
   std::vector<std::uint32_t> sample_row;   // of each sample: its row in the page
+  std::vector<FunctionAmounts> functions;  // of each value type, if stacks are left out
 };
 
 class Writer {
@@ -71,6 +86,7 @@ class Writer {
       WriteThreads(side.view.profile());
       WriteLives(side.view.profile());
       WriteRows(side);
+      WriteFunctionAmounts(side);
     }
     WriteMoments(sides_.front());
     ColumnWriter texts;
@@ -82,10 +98,14 @@ class Writer {
   [[nodiscard]] const Profile& profile() const { return sides_.front().view.profile(); }
   [[nodiscard]] std::size_t type_count() const { return profile().value_types.size(); }
   // The value of a row or moment for each of the page's value types.
-  static std::uint64_t Value(const Side& side, std::span<const std::int64_t> values,
-                             std::size_t type) {
-    return side.columns[type] == kNoColumn ? 0 : Amount(values[side.columns[type]]);
+  static std::int64_t Value(const Side& side, std::span<const std::int64_t> values,
+                            std::size_t type) {
+    return side.columns[type] == kNoColumn ? 0 : values[side.columns[type]];
   }
+  void WriteValues(std::span<const std::int64_t> values);
+  void AddFunctions(Side& side, std::span<const std::uint32_t> functions,
+                    const std::vector<bool>& is_outermost) const;
+  void WriteFunctionAmounts(const Side& side);
   absl::Status MatchColumns();
   absl::Status AddStacks(Side& side);
   void AddLabels(Side& side);
@@ -157,16 +177,48 @@ void Writer::AddLabels(Side& side) {
   }
 }
 
+// Sums of each function and value type, of all stacks: those that are going to be left out, too.
+void Writer::AddFunctions(Side& side, std::span<const std::uint32_t> functions,
+                          const std::vector<bool>& is_outermost) const {
+  const std::vector<PageTree::Node>& nodes = tree_.nodes();
+  for (std::size_t type = 0; type < type_count(); ++type) {
+    Values amounts(nodes.size());
+    for (std::size_t i = 0; i < side.sample_node.size(); ++i) {
+      std::int64_t& amount = amounts[side.sample_node[i]];
+      amount = Sum(amount, Value(side, side.view.profile().Values(i), type));
+    }
+    FunctionAmounts& sums = side.functions.emplace_back();
+    sums.self.resize(code_.functions().size());
+    sums.total.resize(code_.functions().size());
+    for (std::size_t node = nodes.size() - 1; node > 0; --node) {
+      std::int64_t& self = sums.self[functions[node]];
+      self = Sum(self, amounts[node]);
+    }
+    for (std::size_t node = nodes.size() - 1; node > 0; --node) {
+      std::int64_t& total = sums.total[functions[node]];
+      if (is_outermost[node]) total = Sum(total, amounts[node]);
+      amounts[nodes[node].parent] = Sum(amounts[nodes[node].parent], amounts[node]);
+    }
+  }
+}
+
 void Writer::CutTree() {
+  const bool is_small = tree_.nodes().size() - 1 <= HtmlEncoder::kMaxNodes;
+  const std::uint32_t site = is_small ? 0 : code_.PseudoSite("[small stacks]");
   std::vector<double> amounts(tree_.nodes().size());
   for (const Side& side : sides_) {
     for (std::size_t i = 0; i < side.sample_node.size() && type_count() != 0; ++i) {
       amounts[side.sample_node[i]] += static_cast<double>(
-          Value(side, side.view.profile().Values(i), profile().default_value_type));
+          Magnitude(Value(side, side.view.profile().Values(i), profile().default_value_type)));
     }
   }
-  const bool is_small = tree_.nodes().size() - 1 <= HtmlEncoder::kMaxNodes;
-  const std::uint32_t site = is_small ? 0 : code_.PseudoSite("[small stacks]");
+  if (!is_small) {
+    std::vector<std::uint32_t> functions(tree_.nodes().size());
+    for (std::size_t node = 1; node < functions.size(); ++node)
+      functions[node] = code_.sites()[tree_.nodes()[node].site].function;
+    const std::vector<bool> is_outermost = tree_.Outermost(functions, code_.functions().size());
+    for (Side& side : sides_) AddFunctions(side, functions, is_outermost);
+  }
   const auto places = tree_.Cut(HtmlEncoder::kMaxNodes, amounts, site);
   for (Side& side : sides_)
     for (std::uint32_t& node : side.sample_node) node = places[node];
@@ -198,8 +250,8 @@ void Writer::WriteCode() {
     (column(members), ...);
   };
   write(code_.modules(), &PageModule::path, &PageModule::build_id);
-  write(code_.functions(), &PageFunction::name, &PageFunction::file, &PageFunction::line,
-        &PageFunction::module, &PageFunction::is_pseudo);
+  write(code_.functions(), &PageFunction::name, &PageFunction::short_name, &PageFunction::file,
+        &PageFunction::line, &PageFunction::module, &PageFunction::is_pseudo);
   write(code_.sites(), &PageSite::function, &PageSite::line, &PageSite::is_inlined);
 }
 
@@ -298,6 +350,25 @@ void Writer::WriteLives(const Profile& profile) {
   for (const Numbers& column : {ids, names, begins, ends, cpu, captures}) columns_.Column(column);
 }
 
+void Writer::WriteValues(std::span<const std::int64_t> values) {
+  Numbers sizes, negative;
+  sizes.reserve(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    sizes.push_back(Magnitude(values[i]));
+    if (values[i] < 0) negative.push_back(i);
+  }
+  columns_.Column(sizes);
+  columns_.Column(negative);
+}
+
+void Writer::WriteFunctionAmounts(const Side& side) {
+  for (std::size_t type = 0; type < type_count(); ++type) {
+    const bool has_amounts = !side.functions.empty();
+    WriteValues(has_amounts ? side.functions[type].self : Values());
+    WriteValues(has_amounts ? side.functions[type].total : Values());
+  }
+}
+
 void Writer::WriteRows(Side& side) {
   const Profile& profile = side.view.profile();
   std::vector<std::uint32_t> order(profile.samples.size());
@@ -309,7 +380,7 @@ void Writer::WriteRows(Side& side) {
     return std::pair(key(a), a) < std::pair(key(b), b);
   });
   Numbers nodes, labels;
-  std::vector<Numbers> values(type_count());
+  std::vector<Values> values(type_count());
   side.sample_row.resize(order.size());
   std::uint32_t node_before = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -317,17 +388,17 @@ void Writer::WriteRows(Side& side) {
     if (i == 0 || key(order[i - 1]) != key(order[i])) {
       nodes.push_back(node - std::exchange(node_before, node));
       labels.push_back(set);
-      for (Numbers& column : values) column.push_back(0);
+      for (Values& column : values) column.push_back(0);
     }
     side.sample_row[order[i]] = static_cast<std::uint32_t>(nodes.size() - 1);
     for (std::size_t type = 0; type < type_count(); ++type) {
-      std::uint64_t& sum = values[type].back();
+      std::int64_t& sum = values[type].back();
       sum = Sum(sum, Value(side, profile.Values(order[i]), type));
     }
   }
   columns_.Column(nodes);
   columns_.Column(labels);
-  for (const Numbers& column : values) columns_.Column(column);
+  for (const Values& column : values) WriteValues(column);
 }
 
 void Writer::WriteMoments(const Side& side) {
@@ -336,7 +407,7 @@ void Writer::WriteMoments(const Side& side) {
   const std::size_t stride =
       std::max<std::size_t>((count + HtmlEncoder::kMaxMoments - 1) / HtmlEncoder::kMaxMoments, 1);
   Numbers rows, times;
-  std::vector<Numbers> values(type_count());
+  std::vector<Values> values(type_count());
   std::int64_t time_before = profile.time_ns;
   for (std::size_t i = 0; i < count; i += stride) {
     const ProfileMoment& moment = profile.moments[i];
@@ -351,7 +422,7 @@ void Writer::WriteMoments(const Side& side) {
   }
   columns_.Column(rows);
   columns_.Column(times);
-  for (const Numbers& column : values) columns_.Column(column);
+  for (const Values& column : values) WriteValues(column);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace strobe::internal {
 //   head: version, number of profiles, default value type, moments that one kept moment stands for
 //   value types: type; unit
 //   modules: path; build id
-//   functions: name; file; line; module; 1 if a pseudo-frame
+//   functions: name; short name; file; line; module; 1 if a pseudo-frame
 //   sites: function; line; 1 if inlined
 //   nodes without the root, each before its children: levels to go up from the node before to the
 //     parent, less 1 (0 for its child); site
@@ -29,8 +29,11 @@ namespace strobe::internal {
 //       plus 1, 0 if unknown; captures
 //     rows, sorted by (node, label set): node, less the node of the row before; label set; for each
 //       value type its values
+//     for each value type, of each function, if stacks were left out, else of none: values in the
+//       function itself; with what it calls
 //   moments of the first profile: row; ns since the moment before, of the first since the
 //     profile's begin; for each value type its values
+// Values are two columns: without their signs; and which of them are less than 0.
 absl::StatusOr<std::string> PageData(const ProfileView& profile, const ProfileView* base);
 
 }  // namespace strobe::internal

@@ -5,6 +5,7 @@
 #include "strobe/core/module_map.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/encode/html_encoder.h"
+#include "strobe/encode/short_name.h"
 
 namespace strobe::internal {
 namespace {
@@ -41,7 +42,10 @@ std::uint32_t PageCode::Function(std::string_view name, std::string_view file, s
   const FunctionKey key{texts_.Index(name), texts_.Index(BaseName(file)), module};
   const auto next = static_cast<std::uint32_t>(functions_.size());
   const auto [entry, is_new] = function_numbers_.try_emplace(key, next);
-  if (is_new) functions_.push_back({key.name, texts_.Index(file), line, module, is_pseudo});
+  if (is_new) {
+    const std::uint32_t short_name = is_pseudo ? key.name : texts_.Index(ShortFunctionName(name));
+    functions_.push_back({key.name, short_name, texts_.Index(file), line, module, is_pseudo});
+  }
   return entry->second;
 }
 
@@ -86,6 +90,21 @@ std::uint32_t PageTree::Child(std::uint32_t parent, std::uint32_t site) {
   const auto [entry, is_new] = children_.try_emplace(std::uint64_t{parent} << 32 | site, next);
   if (is_new) nodes_.push_back({parent, site});
   return entry->second;
+}
+
+std::vector<bool> PageTree::Outermost(std::span<const std::uint32_t> functions,
+                                      std::size_t function_count) const {
+  std::vector<bool> is_outermost(nodes_.size()), is_open(function_count);
+  std::vector<std::uint32_t> path = {0};
+  for (const std::uint32_t node : Preorder()) {
+    if (node == 0) continue;
+    for (; path.back() != nodes_[node].parent; path.pop_back())
+      if (is_outermost[path.back()]) is_open[functions[path.back()]] = false;
+    is_outermost[node] = !is_open[functions[node]];
+    is_open[functions[node]] = true;
+    path.push_back(node);
+  }
+  return is_outermost;
 }
 
 std::vector<std::uint32_t> PageTree::Cut(std::size_t limit, std::span<const double> amounts,

@@ -31,6 +31,7 @@ class PageTexts {
 // A function of a page. Texts are indices into PageTexts.
 struct PageFunction {
   std::uint32_t name = 0;
+  std::uint32_t short_name = 0;
   std::uint32_t file = 0;
   std::uint32_t line = 0;
   std::uint32_t module = 0;  // index into PageCode::modules; 0 if there is none
@@ -114,6 +115,11 @@ class PageTree {
     children_.reserve(children_.size() + count);
   }
   [[nodiscard]] bool is_full() const { return nodes_.size() >= kMaxBuiltNodes; }
+
+  // Of each node, whether no caller of it is the same function: of a recursion only the first call
+  // is. `functions` has the function of each node but the root.
+  [[nodiscard]] std::vector<bool> Outermost(std::span<const std::uint32_t> functions,
+                                            std::size_t function_count) const;
 
   // Keeps the root and the `limit` heaviest nodes. `amounts` has what each node has for itself.
   // Returns for each node the one that takes its place: itself, or a new child at `small_site` of

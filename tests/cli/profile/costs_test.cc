@@ -1,11 +1,11 @@
 #include "../../../src/cli/profile/costs.h"
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "../made_profile.h"
 #include "gmock/gmock.h"
@@ -82,12 +82,30 @@ TEST(ColumnSumTest, AddsUpAndStaysInItsRange) {
   EXPECT_EQ(ColumnSum(made.profile(), 0), std::numeric_limits<std::int64_t>::max());
 }
 
+TEST(ColumnMagnitudeTest, AddsSizesUpAndStaysInItsRange) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  MadeProfile made;
+  made.Add({"f"}, {2});
+  made.Add({"g"}, {-5});
+  EXPECT_EQ(ColumnMagnitude(made.profile(), 0), 7);
+  made.Add({"h"}, {std::numeric_limits<std::int64_t>::min()});
+  made.Add({"i"}, {std::numeric_limits<std::int64_t>::min()});
+  EXPECT_EQ(ColumnMagnitude(made.profile(), 0), kMost);
+}
+
+TEST(LargestCostsTest, TheSignDoesNotMatter) {
+  const std::vector<FunctionCost> costs = {{1, 1}, {-5, -5}, {0, 0}, {3, 9}, {0, -20}};
+  EXPECT_THAT(LargestCosts(costs, false), ElementsAre(1, 3, 0, 4));
+  EXPECT_THAT(LargestCosts(costs, true), ElementsAre(4, 3, 1, 0));
+}
+
 TEST(SamplesBehindTest, SamplesOfEqualWeightAreCountedAsTheyAre) {
   MadeProfile made({{"samples", "count"}, {"cpu", "nanoseconds"}});
   made.Add({"f"}, {30, 300}, Thread(1));
   made.Add({"g"}, {70, 700}, Thread(2));
-  EXPECT_DOUBLE_EQ(SamplesBehind(made.profile(), 1), 100);
-  EXPECT_DOUBLE_EQ(SamplesBehind(made.profile(), 0), 100);
+  EXPECT_DOUBLE_EQ(SamplesBehind(made.profile(), 1).count(), 100);
+  EXPECT_DOUBLE_EQ(SamplesBehind(made.profile(), 0).count(), 100);
+  EXPECT_DOUBLE_EQ(SamplesBehind(made.profile(), 1).taken(), 100);
 }
 
 TEST(SamplesBehindTest, AThreadWithSamplesOfMoreWeightMakesThemFewer) {
@@ -95,44 +113,57 @@ TEST(SamplesBehindTest, AThreadWithSamplesOfMoreWeightMakesThemFewer) {
   made.Add({"f"}, {1, 100}, Thread(1));
   made.Add({"g"}, {100, 100}, Thread(2));
   const double expected = 200.0 * 200.0 / (100.0 * 100.0 / 1 + 100.0 * 100.0 / 100);
-  EXPECT_DOUBLE_EQ(SamplesBehind(made.profile(), 1), expected);
+  EXPECT_DOUBLE_EQ(SamplesBehind(made.profile(), 1).count(), expected);
+  EXPECT_DOUBLE_EQ(SamplesBehind(made.profile(), 1).taken(), 101);
+}
+
+TEST(SamplesBehindTest, AThreadOfAnotherProcessIsAnother) {
+  for (const char* key : {"process id", "process_id"}) {
+    MadeProfile made({{"samples", "count"}, {"cpu", "nanoseconds"}});
+    for (const std::int64_t process : {7, 8}) {
+      made.Add({"f"}, {process == 7 ? 1 : 99, 100}, Thread(1).Joined(LabelSet({{key, process}})));
+    }
+    EXPECT_LT(SamplesBehind(made.profile(), 1).count(), 5) << key;
+  }
+}
+
+TEST(SamplesBehindTest, WhatNoSampleDividesIsUnknown) {
+  MadeProfile made({{"samples", "count"}, {"cpu", "nanoseconds"}});
+  made.Add({"f"}, {10, 100}, Thread(1));
+  made.Add({"f"}, {0, 50}, Thread(2));  // by what another tool wrote
+  const std::uint32_t lost = made.Add({"lost"}, {20, 250}, Thread(1));
+  made.profile().frames[1] = {.address = static_cast<Address>(PseudoFrame::kLost),
+                              .module = Frame::kPseudo};
+  ASSERT_EQ(made.profile().stacks[made.profile().samples[lost].stack].frame, 1u);
+  const EffectiveSamples samples = SamplesBehind(made.profile(), 1);
+  EXPECT_DOUBLE_EQ(samples.taken(), 10) << "the lost ones were not";
+  EXPECT_DOUBLE_EQ(samples.unknown(), 0.75);
+}
+
+TEST(SamplesBehindTest, RowsWithoutAnAmountAreOfOtherTypes) {
+  MadeProfile made({{"samples", "count"}, {"cpu", "nanoseconds"}, {"page-faults", "count"}});
+  made.Add({"f"}, {10, 100, 0}, Thread(1));
+  made.Add({"g"}, {4000, 0, 4000}, Thread(1));
+  EXPECT_DOUBLE_EQ(SamplesBehind(made.profile(), 1).taken(), 10);
 }
 
 TEST(SamplesBehindTest, AreNoneIfTheProfileDoesNotCountThoseOfTheColumn) {
   MadeProfile uncounted({{"cpu", "nanoseconds"}});
   uncounted.Add({"f"}, {5});
-  EXPECT_EQ(SamplesBehind(uncounted.profile(), 0), 0);
+  EXPECT_EQ(SamplesBehind(uncounted.profile(), 0).taken(), 0);
   MadeProfile several({{"samples", "count"}, {"cpu", "nanoseconds"}, {"alloc_space", "bytes"}});
   several.Add({"f"}, {1, 2, 3});
-  EXPECT_GT(SamplesBehind(several.profile(), 1), 0);
-  EXPECT_EQ(SamplesBehind(several.profile(), 2), 0) << "the samples are those of CPU time";
+  EXPECT_GT(SamplesBehind(several.profile(), 1).taken(), 0);
+  EXPECT_EQ(SamplesBehind(several.profile(), 2).taken(), 0) << "the samples are those of CPU time";
   MadeProfile two({{"samples", "count"}, {"alloc_space", "bytes"}});
   two.Add({"f"}, {4, 3});
-  EXPECT_DOUBLE_EQ(SamplesBehind(two.profile(), 1), 4) << "or of the only other type";
+  EXPECT_DOUBLE_EQ(SamplesBehind(two.profile(), 1).taken(), 4) << "or of the only other type";
 }
 
 TEST(ShareOfTest, AShareOfNothingIsZero) {
   EXPECT_EQ(ShareOf(1, 4), 0.25);
   EXPECT_EQ(ShareOf(0, 0), 0);
   EXPECT_EQ(ShareOf(5, 0), 0);
-}
-
-TEST(ChangeOfTest, IsSignificantBeyondThreeOfItsErrors) {
-  const ShareChange large = ChangeOf(0.5, 10'000, 0.4, 10'000);
-  EXPECT_DOUBLE_EQ(large.change, 0.5 - 0.4);
-  // About sqrt(0.25 / 10000 + 0.24 / 10000).
-  EXPECT_NEAR(large.error, 0.007, 1e-4);
-  EXPECT_TRUE(large.is_significant);
-  EXPECT_FALSE(ChangeOf(0.41, 10'000, 0.4, 10'000).is_significant);
-  EXPECT_TRUE(ChangeOf(0.3, 10'000, 0.4, 10'000).is_significant);
-  EXPECT_FALSE(ChangeOf(0.5, 20, 0.4, 20).is_significant) << "of too few samples";
-}
-
-TEST(ChangeOfTest, HasNoErrorIfSamplesAreNotCounted) {
-  const ShareChange change = ChangeOf(1, 0, 0, 1000);
-  EXPECT_EQ(change.change, 1);
-  EXPECT_TRUE(std::isnan(change.error));
-  EXPECT_FALSE(change.is_significant);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../../src/cli/readers/text_frames.h"
 #include "../made_profile.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -26,13 +27,6 @@ LoadedProfile Folded(std::string_view text) {
 absl::Status FoldedError(std::string_view text) {
   Input input(ReadBytes(text));
   return ReadFolded(input).status();
-}
-
-LoadedProfile Script(std::string_view text) {
-  Input input(ReadBytes(text));
-  absl::StatusOr<LoadedProfile> loaded = ReadPerfScript(input);
-  EXPECT_TRUE(loaded.ok()) << loaded.status();
-  return loaded.ok() ? *std::move(loaded) : LoadedProfile();
 }
 
 TEST(ReadFoldedTest, ReadsStacksAndCounts) {
@@ -82,78 +76,29 @@ TEST(ReadFoldedTest, RefusesAStackWithTooManyFrames) {
   EXPECT_THAT(std::string(FoldedError(stack + "f 1").message()), HasSubstr("too many frames"));
 }
 
-TEST(IsPerfSampleTest, KnowsTheFirstLineOfASample) {
-  EXPECT_TRUE(IsPerfSample("program 4242/4243 [003] 12.345678:     250000 cpu-clock:"));
-  EXPECT_TRUE(IsPerfSample("program  4242 12.345678: cycles:u: "));
-  EXPECT_TRUE(IsPerfSample("two words: 7 4242 [000] 12.345678: 1 cycles:"));
-  for (const char* line :
-       {"", "# program 1 1.0: 1 cycles:", "\tprogram 1 1.0: 1 cycles:", "main;f 12",
-        "program 4242 12.345678: 250000 cpu-clock",
-        "4242 12.345678: 1 cycles:", "program x 12.345678: 1 cycles:", "program 4242 12: 1 cycles:",
-        "    7f12ab34 malloc+0x12 (/usr/lib/libc.so.6)"})
-    EXPECT_FALSE(IsPerfSample(line)) << line;
+TEST(ReadFoldedTest, ASingleWordOfHexadecimalDigitsIsAFrameOfPerfs) {
+  EXPECT_THAT(std::string(FoldedError("\t   55d0c0ffee10 Leaf+0x10 (/bin/p)\n").message()),
+              HasSubstr("-F comm,tid,time,event"));
 }
 
-constexpr const char* kTwoSamples =
-    "program 10/11 [003] 12.000000001:     250000 cpu-clock:u:\n"
-    "\t    7f0012 leaf+0x12 (/lib/libc.so.6)\n"
-    "\t    400100 main+0x10 (/bin/program)\n"
-    "\n"
-    "program 10/11 [001] 13.5:     250000 cpu-clock:u:\n"
-    "\t    7f0012 leaf+0x12 (/lib/libc.so.6)\n"
-    "\t    400100 main+0x10 (/bin/program)\n";
-
-TEST(ReadPerfScriptTest, ReadsSamplesOfAClock) {
-  const LoadedProfile loaded = Script(kTwoSamples);
-  EXPECT_EQ(loaded.format, "perf script");
-  EXPECT_THAT(loaded.profile.value_types,
-              ElementsAre(ValueType{"samples", "count"}, ValueType{"cpu", "nanoseconds"}));
-  EXPECT_THAT(RowsOf(loaded), ElementsAre("main;leaf 2 500000"));
-  ASSERT_THAT(loaded.profile.threads, SizeIs(1));
-  EXPECT_EQ(loaded.profile.threads[0].id, 11u);
-  EXPECT_EQ(loaded.profile.threads[0].name, "program");
+TEST(ReadFoldedTest, NumbersMayHaveAUnit) {
+  Input input(ReadBytes("main;f 3\nmain;g 9223372036854775807\n"));
+  const absl::StatusOr<LoadedProfile> loaded = ReadFolded(input, *FindFoldedUnit("us"));
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_THAT(loaded->profile.value_types, ElementsAre(ValueType{"time", "nanoseconds"}));
+  EXPECT_THAT(RowsOf(*loaded), ElementsAre("main;f 3000", "main;g 9223372036854775807"))
+      << "the largest number stays that";
+  EXPECT_EQ(FindFoldedUnit("bytes")->type, (ValueType{"space", "bytes"}));
+  EXPECT_EQ(FindFoldedUnit("samples")->type, (ValueType{"samples", "count"}));
+  EXPECT_FALSE(FindFoldedUnit("hours").has_value());
+  EXPECT_EQ(FoldedUnitNames(), "samples, ns, us, ms, s, bytes");
 }
 
-TEST(ReadPerfScriptTest, EachSampleIsAMoment) {
-  const LoadedProfile loaded = Script(kTwoSamples);
-  ASSERT_THAT(loaded.profile.moments, SizeIs(2));
-  EXPECT_EQ(loaded.profile.moments[0].time_ns, 12'000'000'001);
-  EXPECT_EQ(loaded.profile.moments[1].time_ns, 13'500'000'000);
-  EXPECT_THAT(loaded.profile.moment_values, ElementsAre(1, 250'000, 1, 250'000));
-}
-
-TEST(ReadPerfScriptTest, FramesHaveAddressesInModules) {
-  const LoadedProfile loaded = Script(
-      "p 1 1.0: 1 cycles:\n\t7f0012 leaf+0x12 (/lib/libc.so.6)\n\t7f0900 other (/lib/libc.so.6)\n");
-  ASSERT_THAT(loaded.profile.modules, SizeIs(1));
-  EXPECT_EQ(loaded.profile.modules[0].path, "/lib/libc.so.6");
-  EXPECT_EQ(loaded.profile.modules[0].start, 0x7f0012u);
-  EXPECT_EQ(loaded.profile.modules[0].limit, 0x7f0901u);
-  EXPECT_THAT(loaded.profile.frames, ElementsAre(Frame{0x7f0012, 0}, Frame{0x7f0900, 0}));
-}
-
-TEST(ReadPerfScriptTest, CodeWithoutANameOrAModule) {
-  const LoadedProfile loaded = Script(
-      "p 1 1.0: 1 cycles:\n"
-      "\tffffffffffffffff [unknown] ([unknown])\n"
-      "\t12 (/bin/p)\n"
-      "\t34 inlined_one (inlined)\n"
-      "  src/main.cc:12\n"
-      "\tno hexadecimal number\n");
-  EXPECT_THAT(RowsOf(loaded), ElementsAre("inlined_one;[unknown];[unknown] 1 1"));
-  for (const FunctionSymbol& function : loaded.symbols.functions)
-    EXPECT_EQ(function.resolved, function.name != "[unknown]") << function.name;
-}
-
-TEST(ReadPerfScriptTest, SamplesOfAnotherEventHaveItAsALabel) {
-  const LoadedProfile loaded = Script(
-      "p 1 1.0: 10 cycles:u:\n\t12 f (/bin/p)\n\n"
-      "p 1 2.0: 7 page-faults:\n\t12 f (/bin/p)\n\n"
-      "p 1 3.0: 20 cycles:\n\t12 f (/bin/p)\n");
-  EXPECT_EQ(loaded.profile.value_types[1], (ValueType{"cycles", "count"}));
-  EXPECT_THAT(RowsOf(loaded), ElementsAre("f 2 30", "f 1 0"));
-  EXPECT_EQ(loaded.profile.Labels(0).Text("event"), "");
-  EXPECT_EQ(loaded.profile.Labels(1).Text("event"), "page-faults");
+TEST(IsFoldedStackTest, EndsInACount) {
+  for (const char* line : {"main;f 3", "  <module> (a.py:3);f 12  ", "{main} 1"})
+    EXPECT_TRUE(IsFoldedStack(line)) << line;
+  for (const char* line : {"", "main;f", "<!doctype html>", "{\"a\": 1}"})
+    EXPECT_FALSE(IsFoldedStack(line)) << line;
 }
 
 }  // namespace

@@ -43,8 +43,23 @@ TEST(AmountTextTest, AmountsBelowZeroAreThoseOfDifferences) {
 TEST(ShareTextTest, HasAnErrorIfThatIsKnown) {
   EXPECT_EQ(ShareText(0.1234, NAN), "12.3 %");
   EXPECT_EQ(ShareText(0.1234, 0.004), "12.3 % \u00B1 0.4");
-  EXPECT_EQ(ChangeText(0.1234, NAN), "+12.3 %");
-  EXPECT_EQ(ChangeText(-0.1234, 0.004), "-12.3 % \u00B1 0.4");
+}
+
+TEST(ChangeTextTest, HasASignAndMaybeAnError) {
+  EXPECT_EQ(ChangeText(30.6e6, 9.1e6, "nanoseconds"), "+30.600 ms \u00B1 9.100 ms");
+  EXPECT_EQ(ChangeText(-3e6, NAN, "nanoseconds"), "-3.000 ms");
+  EXPECT_EQ(ChangeText(5, NAN, "count"), "+5");
+  EXPECT_EQ(ChangeText(0, NAN, "count"), "0");
+}
+
+TEST(MeanTextTest, NeedNotBeWhole) {
+  EXPECT_EQ(MeanText(1.5, "count"), "1.5");
+  EXPECT_EQ(MeanText(12'345'678, "count"), "12345678");
+  EXPECT_EQ(MeanText(1.5e6, "nanoseconds"), "1.500 ms");
+  EXPECT_EQ(MeanText(0.25, "nanoseconds"), "0.25 ns");
+  EXPECT_EQ(MeanText(0.25, "bytes"), "0.25 B");
+  EXPECT_EQ(MeanText(2048, "bytes"), "2.000 KiB");
+  EXPECT_EQ(MeanText(0.5, "widgets"), "0.5 widgets");
 }
 
 TEST(ColumnTextTest, SpacesFillCharactersNotBytes) {

@@ -110,6 +110,8 @@ Variables VariablesFor(const RecordOptions& options, const std::string& library,
     variables.emplace_back("STROBE_RECORD_EXPORT_PERIOD_S", absl::StrCat(kExportPeriodS));
   if (std::getenv("STROBE_EXPORT_ON_SIGNAL") == nullptr)
     variables.emplace_back("STROBE_RECORD_EXPORT_ON_SIGNAL", "1");
+  if (std::getenv("STROBE_TIMESTAMPS") == nullptr)
+    variables.emplace_back("STROBE_RECORD_TIMESTAMPS", "1");
   if (std::getenv("STROBE_MAX_OVERHEAD") == nullptr)
     variables.emplace_back("STROBE_RECORD_MAX_OVERHEAD", kMaxOverhead);
   return variables;

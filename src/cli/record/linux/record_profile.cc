@@ -12,8 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "perf/jit_names.h"
 #include "perf/perf_threads.h"
+#include "profile/columns.h"
 #include "profile/costs.h"
 #include "profile/merge.h"
 #include "readers/read_profile.h"
@@ -43,38 +45,14 @@ std::optional<Origin> OriginOf(std::string_view name) {
   return error == std::errc() && last == end ? std::optional(origin) : std::nullopt;
 }
 
-// Gives the profile the columns of a wider one, with 0 in those that it lacks: a process whose
-// allocator cannot be seen has none of allocations. Does nothing if the other lacks one of its own.
-void TakeColumns(LoadedProfile& loaded, const std::vector<ValueType>& types) {
-  Profile& profile = loaded.profile;
-  std::vector<std::size_t> places;
-  for (const ValueType& type : profile.value_types) {
-    const auto place = std::ranges::find(types, type);
-    if (place == types.end()) return;
-    places.push_back(static_cast<std::size_t>(place - types.begin()));
-  }
-  const auto widen = [&](std::vector<std::int64_t>& values) {
-    std::vector<std::int64_t> wider(values.size() / places.size() * types.size());
-    for (std::size_t i = 0; i < values.size(); ++i)
-      wider[i / places.size() * types.size() + places[i % places.size()]] = values[i];
-    values = std::move(wider);
-  };
-  if (places.empty()) return;
-  widen(profile.values);
-  widen(profile.moment_values);
-  profile.default_value_type = places[profile.default_value_type];
-  profile.value_types.clear();
-  for (const ValueType& type : types) {
-    profile.value_types.push_back(
-        {loaded.Keep(std::string(type.type)), loaded.Keep(std::string(type.unit))});
-  }
-}
-
 absl::Status AddTo(LoadedProfile& sum, LoadedProfile added) {
-  const std::vector<ValueType>& types = sum.profile.value_types;
-  const std::vector<ValueType>& added_types = added.profile.value_types;
-  if (added_types.size() < types.size()) TakeColumns(added, types);
-  if (types.size() < added_types.size()) TakeColumns(sum, added_types);
+  // A process whose allocator cannot be seen has no columns of allocations.
+  const std::vector<ValueType>& own = sum.profile.value_types;
+  const std::vector<ValueType>& others = added.profile.value_types;
+  const std::vector<ValueType> types =
+      own.size() < others.size() ? AllTypes(others, own) : AllTypes(own, others);
+  SetColumns(added, types);
+  SetColumns(sum, types);
   std::vector<LoadedProfile> both;
   both.push_back(std::move(sum));
   both.push_back(std::move(added));
@@ -118,6 +96,18 @@ void RecordedProfiles::Take(const std::string& directory) {
   }
 }
 
+void RecordedProfiles::LimitMoments(Profile& profile) {
+  const std::size_t bytes = profile.moments.size() * sizeof(ProfileMoment) +
+                            profile.moment_values.size() * sizeof(std::int64_t);
+  if (bytes <= kMaxMomentBytes - moment_bytes_) {
+    moment_bytes_ += bytes;
+    return;
+  }
+  moments_left_out_ += profile.moments.size();
+  profile.moments.clear();
+  profile.moment_values.clear();
+}
+
 absl::Status RecordedProfiles::TakeFile(const std::string& path, std::string_view name) {
   absl::StatusOr<LoadedProfile> loaded = ReadProfileFile(path, nullptr);
   if (!loaded.ok()) return loaded.status();
@@ -125,6 +115,7 @@ absl::Status RecordedProfiles::TakeFile(const std::string& path, std::string_vie
   // The accounts of a period say nothing of a sum.
   loaded->comments.clear();
   samples_ += SamplesOf(loaded->profile);
+  LimitMoments(loaded->profile);
   const auto [place, is_new] = processes_.try_emplace(origin.process);
   LoadedProfile& process = place->second;
   if (is_new) {
@@ -162,6 +153,10 @@ absl::StatusOr<LoadedProfile> RecordedProfiles::Sum(std::uint64_t root_process) 
   }
   sum.profile.program = program;
   sum.profile.process_id = first->first;
+  if (moments_left_out_ > 0) {
+    sum.comments.push_back(absl::StrCat("times beyond the memory limit: of ", moments_left_out_,
+                                        " samples the times are not kept"));
+  }
   if (!has_directory) {
     if (absl::Status status = SymbolizeQuickly(sum); !status.ok()) return status;
   }

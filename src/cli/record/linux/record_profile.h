@@ -1,6 +1,7 @@
 // RecordedProfiles: the profiles of the processes of one recording, and their sum.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -15,6 +16,10 @@ namespace strobe::internal {
 
 class RecordedProfiles {
  public:
+  // The times of samples take at most this much memory. Those of later samples are left out, and
+  // the recording says of how many.
+  static constexpr std::size_t kMaxMomentBytes = std::size_t{64} << 20;
+
   // What cannot be taken is said to `output`.
   explicit RecordedProfiles(RecordingOutput& output) : output_(output) {}
 
@@ -30,12 +35,15 @@ class RecordedProfiles {
   bool Finish(std::uint64_t root_process);
 
  private:
+  void LimitMoments(Profile& profile);
   absl::Status TakeFile(const std::string& path, std::string_view name);
   absl::StatusOr<LoadedProfile> Sum(std::uint64_t root_process);
 
   RecordingOutput& output_;
   std::map<std::uint64_t, LoadedProfile> processes_;
   std::uint64_t samples_ = 0;
+  std::size_t moment_bytes_ = 0;
+  std::uint64_t moments_left_out_ = 0;
 };
 
 }  // namespace strobe::internal

@@ -193,8 +193,12 @@ class App {
     const {profile, subject} = this;
     this.offerComparisons();
     this.measured = this.measurer.measure(subject);
-    this.sums = new FunctionSums(this.measured, profile.functions.length);
-    this.summary.showSum(this.measured, this.sums, subject.type);
+    this.sums = new FunctionSums(
+      this.measured,
+      profile.functions.length,
+      this.measurer.exactFunctions(subject),
+    );
+    this.summary.showSum(this.measured, subject.type);
     if (profile.moments.row.length > 0) this.showTime();
     this.showSearch();
     this.showView();

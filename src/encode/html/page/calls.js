@@ -52,7 +52,7 @@ class CallsView {
 
   /** @param {number} node */
   weight(node) {
-    return this.measured.now.totals[node] + (this.measured.base?.totals[node] ?? 0);
+    return this.measured.now.sizes[node] + (this.measured.base?.sizes[node] ?? 0);
   }
 
   /** @param {number} node */

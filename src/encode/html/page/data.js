@@ -1,6 +1,6 @@
 // The profile of the page, read from the data that html_data.h describes.
 
-const DATA_VERSION = 2;
+const DATA_VERSION = 3;
 
 /** Lets the browser draw and react in the middle of a long task. */
 class Pace {
@@ -50,6 +50,16 @@ class ColumnReader {
       for (let i = 0; i < count; i++) result[i] += this.bytes[begin + i] * factor;
     }
     this.position += width * count;
+    return result;
+  }
+
+  /** Numbers that may be less than 0: their sizes, and which of them are. */
+  values() {
+    const sizes = this.column();
+    const negative = this.column();
+    if (negative.length === 0) return sizes;
+    const result = Float64Array.from(sizes);
+    for (const place of negative) result[place] = -result[place];
     return result;
   }
 
@@ -144,8 +154,16 @@ class Side {
     this.rows = {
       node: reader.sums(),
       labels: reader.column(),
-      values: Array.from({length: typeCount}, () => reader.column()),
+      values: Array.from({length: typeCount}, () => reader.values()),
     };
+    /**
+     * Of each value type, what each function has; without a function if the rows say it.
+     * @type {{self: Column, total: Column}[]}
+     */
+    this.functionAmounts = Array.from({length: typeCount}, () => ({
+      self: reader.values(),
+      total: reader.values(),
+    }));
   }
 
   /**
@@ -194,7 +212,7 @@ class PageProfile {
     profile.moments = {
       row: reader.column(),
       time: reader.sums(),
-      values: Array.from(types, () => reader.column()),
+      values: Array.from(types, () => reader.values()),
     };
     return profile;
   }
@@ -235,7 +253,8 @@ class PageProfile {
       name: baseName(texts[text]),
       buildId: texts[buildId[i]],
     }));
-    const [name, file, line, module, isPseudo] = [
+    const [name, short, file, line, module, isPseudo] = [
+      reader.column(),
       reader.column(),
       reader.column(),
       reader.column(),
@@ -244,7 +263,7 @@ class PageProfile {
     ];
     this.functions = Array.from(name, (text, i) => ({
       name: texts[text],
-      short: isPseudo[i] ? texts[text] : shortName(texts[text]),
+      short: texts[short[i]],
       file: texts[file[i]],
       line: line[i],
       module: module[i],

@@ -190,7 +190,7 @@ class Details {
     }
     const place = placeText(code.file, code.line);
     rows.push(
-      {name: 'Samples', value: `${counted(Math.round(now.samples), 'sample')} in all`},
+      {name: 'Samples', value: `${counted(Math.round(now.basis.taken), 'sample')} in all`},
       {name: 'Module', value: module.path ? bdi(module.path) : ''},
       {name: 'Build id', value: module.buildId ? element('code', {}, module.buildId) : ''},
       {name: 'Defined', value: place ? bdi(place) : ''},
@@ -234,7 +234,7 @@ class Details {
       const compared = measured.compared(now, sums.base?.self[index] ?? 0);
       const {share, difference} = compared;
       const change = difference?.isSignificant ? Math.abs(difference.change) : 0;
-      return {code, index, now, size: isComparison ? change : share, ...compared};
+      return {code, index, now, size: isComparison ? change : Math.abs(share), ...compared};
     });
     const top = entries
       .filter(({size}) => size > 0)

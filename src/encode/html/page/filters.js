@@ -218,6 +218,6 @@ class Filters {
 /** A share as a bar. @param {number} share @param {string} [kind] */
 function barElement(share, kind = '') {
   const bar = element('span', {className: `bar ${kind}`, 'aria-hidden': 'true'}, element('i'));
-  bar.firstChild.style.width = `${Math.max(0, Math.min(1, share)) * 100}%`;
+  bar.firstChild.style.width = `${Math.min(1, Math.abs(share)) * 100}%`;
   return bar;
 }

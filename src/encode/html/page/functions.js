@@ -61,19 +61,20 @@ class FunctionsView {
     const keys = {
       name: (i) => functions[i].short,
       module: (i) => modules[functions[i].module].name,
-      self: (i) => now.self[i],
-      total: (i) => now.total[i],
-      base: baseTotal,
+      self: (i) => Math.abs(now.self[i]),
+      total: (i) => Math.abs(now.total[i]),
+      base: (i) => Math.abs(baseTotal(i)),
       change,
     };
     const found = [];
     for (let i = 0; i < functions.length; i++) {
       if (this.matches && !this.matches[i]) continue;
-      if (now.total[i] > 0 || baseTotal(i) > 0) found.push({index: i, key: keys[this.sortBy](i)});
+      const isThere = now.total[i] !== 0 || now.self[i] !== 0 || baseTotal(i) !== 0;
+      if (isThere) found.push({index: i, key: keys[this.sortBy](i)});
     }
     const sign = this.isDescending ? -1 : 1;
     const order = (a, b) => (a.key < b.key ? -sign : a.key > b.key ? sign : 0);
-    const total = ({index}) => now.total[index];
+    const total = ({index}) => Math.abs(now.total[index]);
     found.sort((a, b) => order(a, b) || total(b) - total(a) || a.index - b.index);
     return found.map(({index}) => index);
   }
@@ -96,7 +97,7 @@ class FunctionsView {
   render() {
     const order = this.ordered();
     const {now} = this.measured;
-    const largest = (amounts) => order.reduce((most, i) => Math.max(most, amounts[i]), 0);
+    const largest = (amounts) => order.reduce((most, i) => Math.max(most, Math.abs(amounts[i])), 0);
     this.largest.self = now.shareOf(largest(this.sums.now.self)) || 1;
     this.largest.total = now.shareOf(largest(this.sums.now.total)) || 1;
     const columns = this.columns();

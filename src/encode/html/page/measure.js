@@ -21,18 +21,18 @@
  */
 
 /**
- * The column that counts the samples of a value type: itself, or the last one before it that counts
- * something. -1 if there is none.
+ * The column that counts the samples of a value type: those are of CPU time, or of the only other
+ * type. -1 if there is none.
  * @param {PageProfile} profile @param {number} type
  */
-function countColumn(profile, type) {
-  while (type >= 0 && profile.types[type].unit !== 'count') type--;
-  return type;
+function countColumn({types}, type) {
+  const column = types.findIndex((one) => one.type === 'samples' && one.unit === 'count');
+  return type === column || types[type]?.type === 'cpu' || types.length === 2 ? column : -1;
 }
 
 /**
- * A row stands on as many samples as it counts, and on one at least. Samples that stood for several
- * (of a thread whose captures are fewer than its count) are no more than its captures.
+ * A row stands on as many samples as it counts. Samples that stood for several (of a thread whose
+ * captures are fewer than its count) are no more than its captures.
  * @param {PageProfile} profile @param {Side} side @param {Subject} subject @returns {RowAmounts}
  */
 function amountsOfRows(profile, side, {type, includes}) {
@@ -53,10 +53,7 @@ function amountsOfRows(profile, side, {type, includes}) {
     if (value === 0 || !includes[labels[row]]) continue;
     amounts[row] = value;
     const thread = side.threadOfSet[labels[row]];
-    counts[row] = Math.max(
-      1,
-      column < 0 ? 1 : values[column][row] * (thread < 0 ? 1 : ratio[thread]),
-    );
+    if (column >= 0) counts[row] = values[column][row] * (thread < 0 ? 1 : ratio[thread]);
   }
   return {amounts, counts};
 }
@@ -86,38 +83,53 @@ function amountsOfMoments(profile, {type, includes, window}, isInside) {
   return {amounts, counts};
 }
 
+/** What no sample says whose it is. */
+const UNKNOWN_FRAMES = ['[lost]', '[residual]'];
+
 /** One side of what is shown, summed over a tree. */
 class Sums {
   /**
    * @param {CallTree} tree @param {Float64Array} self of each node
-   * @param {number} samples effective ones of the whole
+   * @param {Basis} basis of the whole @param {number} [whole] the sum of the sizes of all amounts
    */
-  constructor(tree, self, samples) {
+  constructor(tree, self, basis, whole) {
     this.self = self;
     this.totals = tree.totals(self);
     this.sum = this.totals[0];
-    this.samples = samples;
+    this.basis = basis;
+    /** Without signs: how large nodes are. */
+    this.sizes = self.some((amount) => amount < 0) ? tree.totals(self.map(Math.abs)) : this.totals;
+    /** What shares are of. */
+    this.whole = whole ?? this.sizes[0];
   }
 
   /** @param {number} amount */
   shareOf(amount) {
-    return this.sum > 0 ? amount / this.sum : 0;
+    return this.whole > 0 ? amount / this.whole : 0;
   }
 }
 
 /**
- * @param {Side} side @param {RowAmounts} rows
+ * @param {PageProfile} profile @param {Side} side @param {RowAmounts} rows
+ * @param {Int32Array} nodeOf @param {CallTree} tree
  */
-function samplesOf(side, {amounts, counts}) {
+function samplesOf(profile, side, {amounts, counts}, nodeOf, tree) {
   const threadAmounts = new Float64Array(side.threads.length + 1); // the last for rows of no thread
   const threadCounts = new Float64Array(side.threads.length + 1);
+  let unknown = 0;
   for (let row = 0; row < amounts.length; row++) {
     if (amounts[row] === 0) continue;
+    const node = nodeOf[side.rows.node[row]];
+    const code = profile.functions[functionOfFrame(tree.frame[node])];
+    if (code?.isPseudo && UNKNOWN_FRAMES.includes(code.name)) {
+      unknown += Math.abs(amounts[row]);
+      continue;
+    }
     const thread = side.threadOfSet[side.rows.labels[row]];
     threadAmounts[thread < 0 ? side.threads.length : thread] += amounts[row];
     threadCounts[thread < 0 ? side.threads.length : thread] += counts[row];
   }
-  return effectiveSamples(threadAmounts, threadCounts);
+  return basisOf(threadAmounts, threadCounts, unknown);
 }
 
 /** What is shown: a tree, and what its nodes have now and, in a comparison, in the base. */
@@ -132,7 +144,7 @@ class Measured {
   /** Of nothing. */
   static empty() {
     const tree = new CallTree().finish();
-    return new Measured(tree, new Sums(tree, new Float64Array(1), 0), null);
+    return new Measured(tree, new Sums(tree, new Float64Array(1), NO_BASIS), null);
   }
 
   /**
@@ -142,10 +154,10 @@ class Measured {
    */
   widths(by) {
     const {now, base} = this;
-    if (!base || by === 'now') return now.totals;
-    if (by === 'base') return base.totals;
-    return now.totals.map(
-      (amount, node) => (now.shareOf(amount) + base.shareOf(base.totals[node])) / 2,
+    if (!base || by === 'now') return now.sizes;
+    if (by === 'base') return base.sizes;
+    return now.sizes.map(
+      (amount, node) => (now.shareOf(amount) + base.shareOf(base.sizes[node])) / 2,
     );
   }
 
@@ -156,13 +168,13 @@ class Measured {
   compared(now, base) {
     const share = this.now.shareOf(now);
     if (!this.base)
-      return {share, error: standardError(share, this.now.samples), difference: null, baseShare: 0};
+      return {share, error: errorOf(share, this.now.basis), difference: null, baseShare: 0};
     const baseShare = this.base.shareOf(base);
     return {
       share,
-      error: standardError(share, this.now.samples),
+      error: errorOf(share, this.now.basis),
       baseShare,
-      difference: difference(share, this.now.samples, baseShare, this.base.samples),
+      difference: difference(share, this.now.basis, baseShare, this.base.basis),
     };
   }
 
@@ -184,8 +196,12 @@ class Measured {
  * The amounts of all functions. A function counts once in each stack, however often it is there.
  */
 class FunctionSums {
-  /** @param {Measured} measured @param {number} functionCount */
-  constructor(measured, functionCount) {
+  /**
+   * @param {Measured} measured @param {number} functionCount
+   * @param {(FunctionAmounts|null)[]} exact of both sides, where stacks are left out and all of the
+   *     others are shown
+   */
+  constructor(measured, functionCount, [exactNow, exactBase] = [null, null]) {
     const {tree, now, base} = measured;
     const of = (sums) => {
       const self = new Float64Array(functionCount);
@@ -197,10 +213,12 @@ class FunctionSums {
       }
       return {self, total};
     };
-    this.now = of(now);
-    this.base = base ? of(base) : null;
+    this.now = exactNow ?? of(now);
+    this.base = base ? (exactBase ?? of(base)) : null;
   }
 }
+
+/** @typedef {{self: Column, total: Column}} FunctionAmounts */
 
 /** What the page shows, from a subject. */
 class Measurer {
@@ -240,9 +258,24 @@ class Measurer {
       const self = new Float64Array(this.tree.size);
       for (let row = 0; row < rows.amounts.length; row++)
         self[this.nodeOf[side.rows.node[row]]] += rows.amounts[row];
-      return new Sums(this.tree, self, samplesOf(side, rows));
+      const whole = rows.amounts.reduce((all, amount) => all + Math.abs(amount), 0);
+      const basis = samplesOf(this.profile, side, rows, this.nodeOf, this.tree);
+      return new Sums(this.tree, self, basis, whole);
     };
     return new Measured(this.tree, sum(now), base ? sum(base) : null);
+  }
+
+  /**
+   * What functions have in all stacks, those that are left out included, of both sides; null where
+   * the rows say it, or only a part of them is looked at.
+   * @param {Subject} subject @returns {(FunctionAmounts|null)[]}
+   */
+  exactFunctions({type, includes, window}) {
+    const isAll = !window && includes.every((isIncluded) => isIncluded === 1);
+    return this.profile.sides.map((side) => {
+      const amounts = side.functionAmounts[type];
+      return isAll && amounts && amounts.self.length > 0 ? amounts : null;
+    });
   }
 
   /**
@@ -310,7 +343,7 @@ function calleesOf({tree, now, base}, chosen) {
     const self = new Float64Array(result.size);
     for (let node = 1; node < tree.size; node++)
       if (place[node] !== 0) self[place[node]] += sums.self[node];
-    return withSum(new Sums(result, self, sums.samples), sums);
+    return withSum(new Sums(result, self, sums.basis, sums.whole), sums);
   };
   result.finish();
   return new Measured(result, sum(now), base ? sum(base) : null);
@@ -327,7 +360,7 @@ function callersOf({tree, now, base}, chosen) {
   const ends = []; // of each outermost call: its node, and where its path ends
   for (let node = 1; node < tree.size; node++) {
     if (functionOfFrame(tree.frame[node]) !== chosen || !tree.isOutermost[node]) continue;
-    if (now.totals[node] === 0 && !base?.totals[node]) continue;
+    if (now.sizes[node] === 0 && !base?.sizes[node]) continue;
     let end = result.child(0, chosen * 2);
     for (let caller = tree.parent[node]; caller !== 0; caller = tree.parent[caller])
       end = result.child(end, tree.frame[caller]);
@@ -336,13 +369,13 @@ function callersOf({tree, now, base}, chosen) {
   const sum = (sums) => {
     const self = new Float64Array(result.size);
     for (const [node, end] of ends) self[end] += sums.totals[node];
-    return withSum(new Sums(result, self, sums.samples), sums);
+    return withSum(new Sums(result, self, sums.basis, sums.whole), sums);
   };
   result.finish();
   return new Measured(result, sum(now), base ? sum(base) : null);
 }
 
-/** Shares of a part are shares of the whole. @param {Sums} part @param {Sums} whole */
+/** The sum of a part is that of the whole. @param {Sums} part @param {Sums} whole */
 function withSum(part, whole) {
   part.sum = whole.sum;
   return part;

@@ -48,9 +48,10 @@ class Sandwich {
       entry.base += base?.totals[node] ?? 0;
       found.set(index, entry);
     }
+    const size = (entry) => Math.abs(entry.now) + Math.abs(entry.base);
     return [...found.values()]
-      .filter((entry) => entry.now > 0 || entry.base > 0)
-      .sort((a, b) => b.now + b.base - a.now - a.base || a.index - b.index)
+      .filter((entry) => entry.now !== 0 || entry.base !== 0)
+      .sort((a, b) => size(b) - size(a) || a.index - b.index)
       .slice(0, MAX_NEIGHBOURS);
   }
 

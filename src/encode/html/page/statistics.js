@@ -13,18 +13,33 @@
 const SIGNIFICANT_ERRORS = 3;
 
 /**
- * The number of samples of equal weight that would give the same error (Kish). Threads that are
- * sampled at different rates have samples of different weights.
- * @param {Float64Array} amounts of each thread @param {Float64Array} counts samples of each thread
+ * What amounts stand on: how many samples were taken; the number of samples of equal weight that
+ * would give the same error (Kish), as threads that are sampled at different rates have samples of
+ * different weights; and the share of what no sample divides, which may be anybody's.
+ * @typedef {{taken: number, effective: number, unknown: number}} Basis
  */
-function effectiveSamples(amounts, counts) {
+
+/** @type {Basis} */
+const NO_BASIS = {taken: 0, effective: 0, unknown: 0};
+
+/**
+ * @param {Float64Array} amounts of each thread @param {Float64Array} counts samples of each thread
+ * @param {number} unknown an amount of which nothing says whose it is
+ * @returns {Basis}
+ */
+function basisOf(amounts, counts, unknown) {
+  let taken = 0;
   let sum = 0;
   let squares = 0;
   for (let i = 0; i < amounts.length; i++) {
-    sum += amounts[i];
-    if (counts[i] > 0) squares += (amounts[i] * amounts[i]) / counts[i];
+    taken += counts[i];
+    if (counts[i] > 0) {
+      sum += Math.abs(amounts[i]);
+      squares += (amounts[i] * amounts[i]) / counts[i];
+    } else unknown += Math.abs(amounts[i]);
   }
-  return squares > 0 ? (sum * sum) / squares : 0;
+  if (squares === 0) return NO_BASIS;
+  return {taken, effective: (sum * sum) / squares, unknown: unknown / (sum + unknown)};
 }
 
 /**
@@ -39,17 +54,28 @@ function standardError(share, samples) {
 }
 
 /**
+ * The standard error of a share of the whole. Half of what is unknown is added, so that two errors
+ * reach the ends of what is possible.
+ * @param {number} share @param {Basis} basis
+ */
+function errorOf(share, {effective, unknown}) {
+  const known = 1 - unknown;
+  const part = known > 0 ? Math.min(Math.abs(share) / known, 1) : 0;
+  return Math.hypot(known * standardError(part, effective), unknown / 2);
+}
+
+/**
  * @typedef {{change: number, error: number, isSignificant: boolean}} Difference of two shares
  */
 
 /**
  * How a share differs from that of another, independent set of samples.
- * @param {number} share @param {number} samples
- * @param {number} baseShare @param {number} baseSamples
+ * @param {number} share @param {Basis} basis
+ * @param {number} baseShare @param {Basis} baseBasis
  */
-function difference(share, samples, baseShare, baseSamples) {
+function difference(share, basis, baseShare, baseBasis) {
   const change = share - baseShare;
-  const error = Math.hypot(standardError(share, samples), standardError(baseShare, baseSamples));
+  const error = Math.hypot(errorOf(share, basis), errorOf(baseShare, baseBasis));
   return {change, error, isSignificant: Math.abs(change) > SIGNIFICANT_ERRORS * error};
 }
 

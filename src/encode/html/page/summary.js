@@ -31,15 +31,15 @@ class Summary {
     return `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
   }
 
-  /** @param {Measured} measured @param {FunctionSums} sums @param {number} type */
-  showSum({now, base}, sums, type) {
+  /** @param {Measured} measured @param {number} type */
+  showSum({tree, now, base}, type) {
     const [side] = this.profile.sides;
     const {type: name, unit} = this.profile.types[type] ?? {type: 'nothing measured', unit: ''};
     const strong = (sum) => element('strong', {}, dataElement(sum, formatAmount(sum, unit)));
     const parts = [strong(now.sum), ` ${name}`];
     if (base) parts.push(' against ', strong(base.sum));
-    parts.push(` · ${counted(Math.round(now.samples), 'sample')}`);
-    if (base) parts.push(` against ${Math.round(base.samples).toLocaleString('en')}`);
+    parts.push(` · ${counted(Math.round(now.basis.taken), 'sample')}`);
+    if (base) parts.push(` against ${Math.round(base.basis.taken).toLocaleString('en')}`);
     parts.push(` · ${counted(side.threads.length, 'thread')}`);
     if (side.durationNs > 0) {
       const duration = formatAmount(side.durationNs, 'nanoseconds');
@@ -48,8 +48,13 @@ class Summary {
     const small = this.profile.functions.findIndex(
       ({isPseudo, name: code}) => isPseudo && code === SMALL_STACKS,
     );
-    if (small >= 0)
-      parts.push(` · ${formatShare(now.shareOf(sums.now.self[small]))} in ${SMALL_STACKS}`);
+    if (small >= 0) {
+      const left = now.self.reduce(
+        (sum, amount, node) => sum + (functionOfFrame(tree.frame[node]) === small ? amount : 0),
+        0,
+      );
+      parts.push(` · ${formatShare(now.shareOf(left))} in ${SMALL_STACKS}`);
+    }
     byId('summary').replaceChildren(...parts);
   }
 

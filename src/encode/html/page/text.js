@@ -36,6 +36,7 @@ const UNITS = {
   ],
 };
 const MAX_EXACT_COUNT = 1e4;
+const MINUS = '\u2212';
 
 /**
  * "1.23 s", "4.5 MiB", "120 k".
@@ -43,6 +44,7 @@ const MAX_EXACT_COUNT = 1e4;
  */
 function formatAmount(value, unit) {
   if (value === 0) return '0';
+  if (value < 0) return `${MINUS}${formatAmount(-value, unit)}`;
   const steps = UNITS[unit];
   if (steps) {
     const [divisor, name] = steps.find(([size]) => value >= size) ?? steps[steps.length - 1];
@@ -53,8 +55,6 @@ function formatAmount(value, unit) {
   const [divisor, letter] = value < 1e6 ? [1e3, 'k'] : value < 1e9 ? [1e6, 'M'] : [1e9, 'G'];
   return `${shortNumber(value / divisor)} ${letter}${suffix}`;
 }
-
-const MINUS = '\u2212';
 
 /** "12.3 %" @param {number} share */
 function formatShare(share) {
