@@ -131,9 +131,10 @@ int ChannelsInCores() {
   bool is_area = false;
   int count = 0;
   for (std::string line; std::getline(smaps, line);) {
-    if (line.find(" kB") == std::string::npos && !line.starts_with("VmFlags:"))
-      is_area = line.find("/memfd:strobe-channels") != std::string::npos;
-    if (is_area && line.starts_with("VmFlags:") && line.find(" dd") == std::string::npos) ++count;
+    if (line.find(" /memfd:strobe-channels") != std::string::npos) is_area = true;
+    if (!line.starts_with("VmFlags:")) continue;
+    count += is_area && line.find(" dd") == std::string::npos ? 1 : 0;
+    is_area = false;
   }
   return count;
 }
