@@ -148,7 +148,7 @@ TEST(PullServer, WrongOptionsAndAddressesAreErrors) {
   EXPECT_TRUE(absl::IsInvalidArgument(PullServer(profiler, {.address = ""}).Start()));
   EXPECT_TRUE(absl::IsInvalidArgument(PullServer(profiler, {.token = "a b"}).Start()));
   EXPECT_EQ(
-      PullServer(profiler, {.port = 7999, .address = "192.0.2.1"}).Start(),
+      PullServer(profiler, {.address = "192.0.2.1", .port = 7999}).Start(),
       absl::UnavailableError("cannot listen at 192.0.2.1:7999: Cannot assign requested address"));
 }
 
