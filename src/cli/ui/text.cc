@@ -59,7 +59,8 @@ std::string MeanText(double amount, std::string_view unit) {
   if (factor > 0) return absl::StrFormat("%.3g ns", amount * factor);
   if (unit == "bytes" && std::abs(amount) >= 1) return Scaled(amount, kBytes);
   const bool is_whole = amount == std::round(amount) && std::abs(amount) < 1e15;
-  const std::string number = absl::StrFormat(is_whole ? "%.0f" : "%.6g", amount);
+  const std::string number =
+      is_whole ? absl::StrFormat("%.0f", amount) : absl::StrFormat("%.6g", amount);
   if (unit == "count" || unit.empty()) return number;
   return absl::StrCat(number, " ", unit == "bytes" ? "B" : std::string(unit));
 }
