@@ -130,6 +130,8 @@ def threads(recorder):
         total, functions = recorder.top()
         recorder.check_total(total, len(names) * BUSY_S, "six threads")
         check(not any("RunRegistered" in function for function in functions), "no frame of ours: %r" % functions)
+        times, samples = recorder.times()
+        check(0 < times <= samples, "the times of samples are kept: %d of %d" % (times, samples))
         check(any(line.startswith("named-thread") for line in recorder.threads()), "the name that a thread gives itself")
         # Of the threads: their CPU time, and in which of the functions they were.
         profile = pprof_file.read(os.path.join(recorder.directory, "out.pb.gz"))
@@ -339,6 +341,8 @@ def worker(recorder):
         equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), how)
         check(b"out.pb.gz" in recorded.stderr, "%s: %r" % (how, recorded.stderr))
         total, functions = recorder.top()
+        times, samples = recorder.times()
+        check(times > 0 or samples == 0, "with a worker, the times of samples are kept: %d of %d" % (times, samples))
         # What a program has used since the worker's last look at its clocks is not known, unless it has ended its session.
         recorder.check_total(total, BUSY_S if how == "return" else 0, how)
         return functions

@@ -40,6 +40,11 @@ class Recorder:
         table = json.loads(text)
         return table["sum"] / 1e9, {row["function"]: row["total"] / 1e9 for row in table["functions"]}
 
+    def times(self, file="out.pb.gz"):
+        """How many samples of a profile have their times, and how many it has."""
+        info = json.loads(self.bare(self.strobe, "info", "--json", file).stdout)
+        return info["moments"], sum(kind["sum"] for kind in info["types"] if kind["type"] == "samples")
+
     def check_total(self, total_s, least_s, what):
         """The CPU time of the profile of the last recording."""
         check(least_s <= total_s <= self.used_s, "%s: %.4f s, it has worked for %.4f s and used %.4f s" % (what, total_s, least_s, self.used_s))

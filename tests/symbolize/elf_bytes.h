@@ -101,6 +101,15 @@ struct ElfBytes {
                  Fixed(std::uint64_t{content.size()}), Fixed(std::uint64_t{1}), deflated});
   }
 
+  // The content of a section of the name .zdebug_*.
+  static Bytes GnuCompressed(const Bytes& content) {
+    Bytes size(8);
+    for (std::size_t i = 0; i < 8; ++i)
+      size[i] = static_cast<std::uint8_t>(std::uint64_t{content.size()} >> (56 - 8 * i));
+    const Bytes elf = Compressed(content);
+    return Join({{'Z', 'L', 'I', 'B'}, size, Bytes(elf.begin() + 24, elf.end())});
+  }
+
   // Where the content of the section with that index is.
   [[nodiscard]] std::uint64_t OffsetOf(std::uint32_t index) const {
     std::uint64_t offset = kHeaderBytes + segments.size() * kSegmentBytes;

@@ -3,7 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cstring>
+#include <string>
 
 #include "core/elf_notes.h"
 #include "elf_format.h"
@@ -30,13 +30,11 @@ constexpr std::uint32_t kSegmentNote = 4;
 
 // The content of a compressed section; empty if it cannot be inflated.
 std::vector<std::uint8_t> Inflate(std::span<const std::uint8_t> section, std::size_t max_bytes) {
-  CompressionHeader header;
-  if (section.size() < sizeof(header)) return {};
-  std::memcpy(&header, section.data(), sizeof(header));
-  if (header.type != CompressionHeader::kZlib || header.size > max_bytes) return {};
-  std::vector<std::uint8_t> bytes(header.size);
+  const std::optional<ZlibContent> content = FindZlibContent(section);
+  if (!content.has_value() || content->size > max_bytes) return {};
+  std::vector<std::uint8_t> bytes(content->size);
   uLongf inflated = bytes.size();
-  const std::span<const std::uint8_t> deflated = section.subspan(sizeof(header));
+  const std::span<const std::uint8_t> deflated = section.subspan(content->head_bytes);
   if (uncompress(bytes.data(), &inflated, deflated.data(), deflated.size()) != Z_OK) return {};
   bytes.resize(inflated);
   return bytes;
@@ -146,15 +144,23 @@ std::vector<char> ElfFile::ReadSectionNames() const {
 }
 
 std::optional<ElfFile::SectionPlace> ElfFile::FindSection(std::string_view name) const {
+  constexpr std::string_view kDebug = ".debug_";
   const std::vector<char> names = ReadSectionNames();
+  // The same, compressed, as older tools call it.
+  const std::string gnu_name = name.starts_with(kDebug)
+                                   ? std::string(".zdebug_").append(name.substr(kDebug.size()))
+                                   : std::string();
   for (const Section& section : sections_) {
     const bool has_bytes = section.type == kSectionProgramBits || section.type == kSectionX86Unwind;
-    if (!has_bytes || section.name >= names.size() || names.data() + section.name != name) continue;
+    if (!has_bytes || section.name >= names.size()) continue;
+    const std::string_view found = names.data() + section.name;
+    const bool is_gnu = !gnu_name.empty() && found == gnu_name;
+    if (found != name && !is_gnu) continue;
     if (section.offset > source_->size() || section.size > source_->size() - section.offset) break;
     return SectionPlace{.offset = section.offset,
                         .bytes = section.size,
                         .address = section.address,
-                        .is_compressed = (section.flags & kSectionCompressed) != 0};
+                        .is_compressed = is_gnu || (section.flags & kSectionCompressed) != 0};
   }
   return std::nullopt;
 }

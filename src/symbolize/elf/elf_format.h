@@ -4,7 +4,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "../images/byte_source.h"
@@ -31,6 +34,30 @@ struct CompressionHeader {
   std::uint32_t type, reserved;
   std::uint64_t size, alignment;
 };
+
+// What zlib has compressed in a section, behind one of two heads.
+struct ZlibContent {
+  std::size_t head_bytes = 0;
+  std::uint64_t size = 0;  // inflated
+};
+// `section` begins with a CompressionHeader or, if it is one of .zdebug_* as older tools wrote
+// them, with "ZLIB" and the size as 8 bytes, the highest first. Nothing if it is not
+// compressed by zlib.
+inline std::optional<ZlibContent> FindZlibContent(std::span<const std::uint8_t> section) {
+  constexpr std::string_view kGnuMagic = "ZLIB";
+  constexpr std::size_t kGnuHeadBytes = 12;
+  const std::string_view text(reinterpret_cast<const char*>(section.data()), section.size());
+  if (text.starts_with(kGnuMagic) && section.size() > kGnuHeadBytes) {
+    std::uint64_t size = 0;
+    for (std::size_t i = kGnuMagic.size(); i < kGnuHeadBytes; ++i) size = size << 8 | section[i];
+    return ZlibContent{kGnuHeadBytes, size};
+  }
+  CompressionHeader header;
+  if (section.size() < sizeof(header)) return std::nullopt;
+  std::memcpy(&header, section.data(), sizeof(header));
+  if (header.type != CompressionHeader::kZlib) return std::nullopt;
+  return ZlibContent{sizeof(header), header.size};
+}
 
 template <class T>
 bool ReadOne(const ByteSource& source, std::uint64_t offset, T& value) {

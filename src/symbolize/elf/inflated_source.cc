@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -160,16 +161,15 @@ class InflatedSource::Stream {
 std::shared_ptr<const InflatedSource> InflatedSource::Open(std::shared_ptr<const ByteSource> file,
                                                            std::uint64_t offset,
                                                            std::uint64_t bytes) {
-  CompressionHeader header;
-  if (bytes <= sizeof(header) ||
-      !file->ReadAt(offset, std::as_writable_bytes(std::span(&header, 1))))
-    return nullptr;
-  const std::uint64_t compressed = bytes - sizeof(header);
-  if (header.type != CompressionHeader::kZlib || header.size > kMaxBytes ||
-      header.size / kMaxRatio > compressed)
-    return nullptr;
-  return std::make_shared<const InflatedSource>(std::move(file), offset + sizeof(header),
-                                                compressed, header.size);
+  std::array<std::uint8_t, sizeof(CompressionHeader)> buffer{};
+  const std::span head = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), bytes));
+  if (!file->ReadAt(offset, std::as_writable_bytes(head))) return nullptr;
+  const std::optional<ZlibContent> content = FindZlibContent(head);
+  if (!content.has_value() || bytes <= content->head_bytes) return nullptr;
+  const std::uint64_t compressed = bytes - content->head_bytes;
+  if (content->size > kMaxBytes || content->size / kMaxRatio > compressed) return nullptr;
+  return std::make_shared<const InflatedSource>(std::move(file), offset + content->head_bytes,
+                                                compressed, content->size);
 }
 
 InflatedSource::InflatedSource(std::shared_ptr<const ByteSource> file, std::uint64_t offset,

@@ -154,6 +154,7 @@ TEST_F(ElfImagesTest, SectionsAreInflated) {
   elf.Add({.name = ".packed",
            .flags = ElfBytes::kCompressed,
            .content = ElfBytes::Compressed(content)});
+  elf.Add({.name = ".zdebug_info", .content = ElfBytes::GnuCompressed(content)});
   elf.Add({.name = ".broken", .flags = ElfBytes::kCompressed, .content = {1, 2, 3}});
   files_.Write("/x", elf.File());
   const std::optional<ElfImage> image = OpenElfImage("/x", files_);
@@ -163,6 +164,9 @@ TEST_F(ElfImagesTest, SectionsAreInflated) {
   EXPECT_EQ(bytes, (Bytes{1, 2, 3}));
   const SectionBytes packed = OpenSection(*image, ".packed");
   ASSERT_TRUE(packed.Read(0, packed.size(), bytes));
+  EXPECT_EQ(bytes, content);
+  const SectionBytes old = OpenSection(*image, ".debug_info");
+  ASSERT_TRUE(old.Read(0, old.size(), bytes));
   EXPECT_EQ(bytes, content);
   EXPECT_TRUE(OpenSection(*image, ".broken").empty());
   EXPECT_TRUE(OpenSection(*image, ".none").empty());

@@ -99,7 +99,7 @@ void RecordedProfiles::Take(const std::string& directory) {
 void RecordedProfiles::LimitMoments(Profile& profile) {
   const std::size_t bytes = profile.moments.size() * sizeof(ProfileMoment) +
                             profile.moment_values.size() * sizeof(std::int64_t);
-  if (bytes <= kMaxMomentBytes - moment_bytes_) {
+  if (bytes <= max_moment_bytes_ - moment_bytes_) {
     moment_bytes_ += bytes;
     return;
   }

@@ -21,7 +21,8 @@ class RecordedProfiles {
   static constexpr std::size_t kMaxMomentBytes = std::size_t{64} << 20;
 
   // What cannot be taken is said to `output`.
-  explicit RecordedProfiles(RecordingOutput& output) : output_(output) {}
+  explicit RecordedProfiles(RecordingOutput& output, std::size_t max_moment_bytes = kMaxMomentBytes)
+      : output_(output), max_moment_bytes_(max_moment_bytes) {}
 
   // Reads the profiles that have come into `directory` since the last call, and removes their
   // files. The profiles of a process are added up. A file that does not read as a profile is
@@ -42,6 +43,7 @@ class RecordedProfiles {
   RecordingOutput& output_;
   std::map<std::uint64_t, LoadedProfile> processes_;
   std::uint64_t samples_ = 0;
+  const std::size_t max_moment_bytes_;
   std::size_t moment_bytes_ = 0;
   std::uint64_t moments_left_out_ = 0;
 };

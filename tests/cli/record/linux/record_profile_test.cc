@@ -104,6 +104,30 @@ TEST_F(RecordedProfilesTest, AProcessThatLacksColumnsHasNothingInThem) {
   EXPECT_THAT(RowsOf(*loaded), UnorderedElementsAre("main;g 0 4", "main;f 500 3", "main;g 0 5"));
 }
 
+TEST_F(RecordedProfilesTest, TimesHaveALimit) {
+  const std::string path = (out_.path() / "sum.pb.gz").string();
+  RecordingOutput output({.path = path, .destinations = {}, .shows_top = false}, Terminal());
+  // Two moments of one value each.
+  RecordedProfiles profiles(output, 2 * (sizeof(ProfileMoment) + sizeof(std::int64_t)));
+  for (int period = 0; period < 2; ++period) {
+    MadeProfile made;
+    const std::uint32_t row = made.Add({"main"}, {2});
+    made.AddMoment(row, 1'000'000 + period, {1});
+    made.AddMoment(row, 2'000'000 + period, {1});
+    const Text bytes = EncodeAs("pprof", made.Finish(), {});
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    const std::string name = "program.7." + std::to_string(period) + ".pb.gz";
+    ASSERT_TRUE(WriteFile((in_.path() / name).string(), *bytes).ok());
+    profiles.Take(in_.path().string());
+  }
+  ASSERT_TRUE(profiles.Finish(7));
+  const auto loaded = ReadProfileFile(path, nullptr);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_THAT(RowsOf(*loaded), ElementsAre("main 4")) << "the amounts are whole";
+  EXPECT_EQ(loaded->profile.moments.size(), 2u);
+  EXPECT_THAT(loaded->comments, ElementsAre(HasSubstr("of 2 samples the times are not kept")));
+}
+
 TEST_F(RecordedProfilesTest, OtherFilesStay) {
   for (const char* const name : {".program.7.0.pb.gz", "program.7.pb.gz", "notes.txt",
                                  "program.x.0.pb.gz", "program.7.0.pb.gz.tmp"})
