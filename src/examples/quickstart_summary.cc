@@ -177,8 +177,9 @@ ValueSummary Summarize(const PprofProfile& profile, std::string_view type) {
 
 void PrintTop(const ValueSummary& summary, const char* title) {
   const auto print = [&](const char* kind, const std::map<std::string, std::int64_t>& values) {
-    std::printf("\n%s, %s, of %.3f s in %.0f samples\n", title, kind, Seconds(summary.total),
-                summary.samples.taken());
+    std::printf("\n%s, %s, of %.3f s", title, kind, Seconds(summary.total));
+    if (summary.samples.taken() > 0) std::printf(" in %.0f samples", summary.samples.taken());
+    std::printf("\n");
     for (const auto& [name, value] : Largest(values)) {
       const bool is_cut = name.size() > kMaxNameBytes;
       std::printf("  %8.3f s %s  %s%s\n", Seconds(value), Share(value, summary).c_str(),

@@ -246,7 +246,7 @@ def test_quickstart(command, directory):
     check(re.search(r"^  samples +\d", output, re.M), "no count of samples", output)
     # Each thread lives for longer than it runs.
     waits = re.search(r"Wall time.*?of ([\d.]+) s", output)
-    cpu = re.search(r"CPU time, flat.*?of ([\d.]+) s\n +[\d.]+ s +[\d.]+ %.*  ", output)
+    cpu = re.search(r"CPU time, flat.*?of ([\d.]+) s in \d+ samples\n +[\d.]+ s +[\d.]+ %.*  ", output)
     check(waits and cpu and float(waits[1]) > float(cpu[1]), "wall time shows no more than CPU time", output)
     return unseen
 

@@ -47,7 +47,7 @@ for (const file of process.argv.slice(1)) {
     for name in read:
         equal(read[name]["sums"], sums[name], "pprof-format, sums of " + name)
     equal(read["detailed"]["stacks"][0], ["sample::Step", "sample::Loop", "sample::Busy", "main"], "pprof-format, a stack with inlined functions")
-    equal(read["detailed"]["labels"], ["batch_size", "request", "thread_id", "thread_name"], "pprof-format, labels")
+    equal(read["detailed"]["labels"], ["batch_size", "request", "thread_id", "thread_name", "end_timestamp_ns"], "pprof-format, labels")
 
 
 def speedscope(samples, modules, scratch):
