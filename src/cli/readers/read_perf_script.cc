@@ -18,7 +18,7 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::size_t kMaxEventColumns = 64;
+constexpr std::size_t kMaxScriptEvents = 64;
 constexpr std::string_view kRecord = "PERF_RECORD_";
 
 // What the first line of a sample says.
@@ -240,7 +240,7 @@ class PerfTextReading {
       labels.push_back({std::string(kThreadNameLabel), std::string(head.program)});
     labels_ = builder_.Labels(LabelSet(std::move(labels)));
     const std::size_t column = ColumnOf(head);
-    if (builder_.profile().value_types.size() > kMaxEventColumns)
+    if (builder_.profile().value_types.size() > kMaxScriptEvents)
       return absl::ResourceExhaustedError("the text has too many events");
     values_.assign(builder_.profile().value_types.size(), 0);
     if (column != 0) values_[column] = std::max<std::int64_t>(head.period, 1);

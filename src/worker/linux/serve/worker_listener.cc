@@ -30,7 +30,7 @@ constexpr std::size_t kMaxNameBytes = std::size_t{128} << 20;
 // Giving memory back to the system takes milliseconds: not more often than so while programs run.
 constexpr std::int64_t kGiveBackEveryNs = 1'000'000'000;
 
-absl::Status Refused(const char* what, int error) {
+absl::Status CannotListen(const char* what, int error) {
   return absl::UnavailableError(
       absl::StrCat("the system refuses ", what, ": ", std::strerror(error)));
 }
@@ -50,14 +50,14 @@ WorkerListener::~WorkerListener() {
 }
 
 absl::Status WorkerListener::Run(int stop) {
-  if (ended_ < 0) return Refused("an eventfd", ended_error_);
+  if (ended_ < 0) return CannotListen("an eventfd", ended_error_);
   while (true) {
     std::array<pollfd, 3> events{
         pollfd{.fd = stop, .events = POLLIN, .revents = 0},
         pollfd{.fd = ended_, .events = POLLIN, .revents = 0},
         pollfd{.fd = socket_.descriptor(), .events = POLLIN, .revents = 0}};
     if (poll(events.data(), events.size(), -1) < 0 && errno != EINTR)
-      return Refused("to wait for programs", errno);
+      return CannotListen("to wait for programs", errno);
     if (events[0].revents != 0) break;
     if (events[1].revents != 0) Reap();
     if (events[2].revents != 0) AcceptAll();
@@ -176,7 +176,7 @@ class EndSignals {
 absl::StatusOr<ServeEndCounts> ListenWith(const std::string& path, const Announce& announce,
                                           WorkerListener::Serve serve) {
   const EndSignals signals;
-  if (signals.descriptor() < 0) return Refused("a signalfd", errno);
+  if (signals.descriptor() < 0) return CannotListen("a signalfd", errno);
   absl::StatusOr<ListeningSocket> socket =
       ListeningSocket::Open(path.empty() ? DefaultWorkerSocket() : path);
   if (!socket.ok()) return socket.status();
