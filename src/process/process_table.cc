@@ -30,13 +30,6 @@ constexpr std::size_t kPrefetchedBytes = 4096;
 constexpr std::uint64_t kWalksPerCaches = 1024;
 constexpr std::uint64_t kMaxCaches = 8;
 
-// Many processes share one, because it stays empty: see RuleCache.
-std::shared_ptr<RuleCache> EmptyCache() {
-  static const auto* const cache =  // never destroyed: threads may unwind while the program ends
-      new std::shared_ptr<RuleCache>(std::make_shared<RuleCache>(RuleCache::StaysEmpty()));
-  return *cache;
-}
-
 ModuleKind KindOf(const Mapping& mapping, const Image* image) {
   if (image != nullptr) return image->kind();
   return mapping.path == "[vdso]" ? ModuleKind::kVdso
@@ -237,8 +230,9 @@ const std::shared_ptr<const ProcessCode>& ProcessTable::CodeOf(Process& process)
     }
   }
   process.code = std::make_shared<const ProcessCode>(
-      process.modules, UnwindModules(entries, /*is_complete=*/true,
-                                     process.cache != nullptr ? process.cache : EmptyCache()));
+      process.modules,
+      UnwindModules(entries, /*is_complete=*/true,
+                    process.cache != nullptr ? process.cache : internal::EmptyCache()));
   return process.code;
 }
 

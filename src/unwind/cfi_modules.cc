@@ -102,9 +102,6 @@ ModuleTables* CfiModules::UnloadedAt(std::uint32_t generation, Address pc) const
 }
 
 std::shared_ptr<const UnwindModules> CfiModules::SnapshotOf(std::uint32_t generation) const {
-  // Addresses are other code in each of these snapshots.
-  static const auto* const empty =  // never destroyed: the collector may outlive it
-      new std::shared_ptr<RuleCache>(std::make_shared<RuleCache>(RuleCache::StaysEmpty()));
   std::vector<Module> placed;
   std::vector<UnwindModules::Entry> entries;
   const auto add = [&](const ModuleTables& tables) {
@@ -118,7 +115,8 @@ std::shared_ptr<const UnwindModules> CfiModules::SnapshotOf(std::uint32_t genera
     if (unloaded.IsOf(generation)) add(*unloaded.tables);
   }
   for (const auto& tables : known_) add(*tables);
-  return std::make_shared<const UnwindModules>(std::move(entries), /*is_complete=*/true, *empty);
+  return std::make_shared<const UnwindModules>(std::move(entries), /*is_complete=*/true,
+                                               EmptyCache());
 }
 
 void CfiModules::BuildOf(std::uint32_t generation, Address pc) {

@@ -24,6 +24,17 @@ namespace {
 // How much of the code beside a chunk is decoded with it.
 constexpr Address kBesideBytes = 16384;
 
+// What `make` returns at the first call for `place`; never destroyed. Not a static of a function: a
+// fork during the function's first call would leave the static locked in the child.
+template <class Shared, class Make>
+const Shared& MadeOnce(std::atomic<const Shared*>& place, Make make) {
+  if (const Shared* known = place.load(std::memory_order_acquire)) return *known;
+  auto own = std::make_unique<const Shared>(make());
+  const Shared* known = nullptr;
+  return place.compare_exchange_strong(known, own.get(), std::memory_order_acq_rel) ? *own.release()
+                                                                                    : *known;
+}
+
 // Whether a stretch is what stands between two functions, of which the second is aligned.
 bool IsFilling(const UnknownStretch& stretch) {
   constexpr std::uint32_t kAlignment = 16;
@@ -43,16 +54,14 @@ bool MayHaveDebugFrame(const Module& module, const CfiSources& sources) {
 
 }  // namespace
 
-// Not a static of a function: a fork during the function's first call would leave the static locked
-// in the child.
 const std::shared_ptr<const UnwindTable>& EmptyTable() {
-  using Table = const std::shared_ptr<const UnwindTable>;
-  static constinit std::atomic<Table*> table{nullptr};
-  if (Table* known = table.load(std::memory_order_acquire)) return *known;
-  auto own = std::make_unique<Table>(std::make_shared<const UnwindTable>());
-  Table* known = nullptr;
-  return table.compare_exchange_strong(known, own.get(), std::memory_order_acq_rel) ? *own.release()
-                                                                                    : *known;
+  static constinit std::atomic<const std::shared_ptr<const UnwindTable>*> place{nullptr};
+  return MadeOnce(place, [] { return std::make_shared<const UnwindTable>(); });
+}
+
+const std::shared_ptr<RuleCache>& EmptyCache() {
+  static constinit std::atomic<const std::shared_ptr<RuleCache>*> place{nullptr};
+  return MadeOnce(place, [] { return std::make_shared<RuleCache>(RuleCache::StaysEmpty()); });
 }
 
 bool ModuleTables::CanBuild(const Module& module, const CfiSources& sources) {

@@ -24,6 +24,10 @@ namespace STROBE_HIDDEN internal {
 // The table of code without frame information. All such code shares it.
 const std::shared_ptr<const UnwindTable>& EmptyTable();
 
+// A cache that stays empty, for snapshots in which an address is other code than in the next one:
+// see RuleCache. All of them share it.
+const std::shared_ptr<RuleCache>& EmptyCache();
+
 // Where a module's frame information comes from. `read_debug_frame` and `share_table` may be null.
 struct CfiSources {
   Architecture architecture;

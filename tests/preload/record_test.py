@@ -451,7 +451,7 @@ def own_profiler(recorder):
         recorded = recorder.record(recorder.strobe_program, arguments=arguments)
         equal(recorded.returncode, 0, "the program")
         equal(recorded.stderr.decode().splitlines(), ["strobe: STROBE_FREQ is not an option; did you mean STROBE_CPU_FREQUENCY_HZ?",
-                                                      "strobe: out.pb.gz"], "what is said, once, whoever reads the variable")
+                                                      "strobe: out.pb.gz"], "each line is printed once")
         threads = recorder.threads()
         check(threads and not any(line.startswith("strobe-") for line in threads), "threads of its own profiler: %s" % threads)
         files = os.listdir(own)

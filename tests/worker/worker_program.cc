@@ -8,7 +8,7 @@
 // family, attach, scribble, count, signals.
 //
 // "count": says "begun", and at its end what CPU time its threads have used: see worker_soak.py.
-// "signals": blocks all signals then, and goes on. Says how many signals it takes that nobody sent.
+// "signals": the program blocks all signals, and prints how many it takes. Nobody sends any.
 // "scribble": a child writes into the memory that the worker shares, at random, and ends it all.
 // "fork": a child does all once more, with a session of its own, while the program's goes on.
 // "record": makes three recordings meanwhile: one until the session's end, a short one with one
@@ -342,8 +342,9 @@ int Count(strobe::Profiler& profiler, const void* code, std::int64_t cpu_ns) {
   return 0;
 }
 
-// Blocks all signals, works until the worker has looked at the calling thread many times, and takes
-// what comes, by sigtimedwait and by a signalfd. Nobody sends any. Returns how many have come.
+// Blocks all signals and works until the worker has looked at the calling thread many times. Takes
+// pending signals by sigtimedwait and by a signalfd. Returns how many it has taken. Nobody sends
+// any.
 int TakeSignals(strobe::Profiler& profiler) {
   constexpr int kRecordings = 50;
   sigset_t all;

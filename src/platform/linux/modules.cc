@@ -182,11 +182,11 @@ void AddOtherNamespaces(Listing& listing) {
     if (header.p_type != PT_DYNAMIC) continue;
     for (const internal::LoadedImage& image :
          internal::ImagesOfNamespaces(program.load_bias + header.p_vaddr)) {
-      const std::string name = image.name.empty() ? internal::ProgramPath() : image.name;
       // Each namespace has the loader.
       if (std::ranges::find(listing.images, image.load_bias, &ListedImage::load_bias) !=
           listing.images.end())
         continue;
+      const std::string name = image.name.empty() ? internal::ProgramPath() : image.name;
       listing.images.push_back({.load_bias = image.load_bias,
                                 .headers = image.headers,
                                 .header_count = image.header_count,

@@ -121,7 +121,7 @@ void PullListener::Run() {
   }
   // Who waits for a recording that has been ended is told so.
   static_cast<void>(HasMemoryFor([this] { Round(); }));
-  // Here, because whoever calls Stop may have files of its own, and not these.
+  // This thread closes it: the caller of Stop may have a table of files of its own.
   connections_.clear();
   listening_ = {};
 }
