@@ -172,8 +172,7 @@ void AllocateByEachWay(std::size_t size, int count, bool is_registered = true) {
   ASSERT_EQ(sampling.status(), absl::OkStatus());
   const auto body = [&] {
     // Has the unwind tables built. Before, each sample takes a copy of the stack along, and a
-    // sample that finds no room for it is added to the next one's stack, as is that of a thread
-    // that is not registered.
+    // sample that finds no room for it is added to the next one's stack.
     for (int i = 0; i < 2; ++i) {
       for (const Way& way : kWays) way.allocate(kCertainlySampled);
       ASSERT_EQ(profiler.Flush(), absl::OkStatus());
@@ -203,6 +202,23 @@ TEST(AllocationSampling, FindsTheBytesOfEachFunction) {
 }
 TEST(AllocationSampling, FindsTheBytesOfThreadsThatAreNotRegistered) {
   ExpectBytesOfEachFunction(1000, false);
+}
+
+// Threads that are not registered share rings. A sample that lacks a table stays with its own
+// stack: added to the next one's, it would be another thread's.
+TEST(AllocationSampling, BytesOfThreadsThatAreNotRegisteredStayApartWithoutTables) {
+  KeptProfiles::Take();
+  AllocationProfiler profiler({.sampling = {.cpu_frequency_hz = 0},
+                               .threads = {.ring_bytes = 1 << 22},
+                               .exporter = {.period_s = 600}});
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  const AllocationSampling sampling(profiler, {.interval_bytes = kInterval});
+  for (const Way& way : kWays) {
+    std::thread([&way] { way.allocate(kCertainlySampled); }).join();
+  }
+  ASSERT_EQ(profiler.Stop(), absl::OkStatus());
+  auto bytes = SumByWay(KeptProfiles::Take(), "alloc_space");
+  for (const Way& way : kWays) EXPECT_EQ(bytes[way.name], kCertainlySampled) << way.name;
 }
 
 // Called by pointers that the compiler does not know, so that it makes no copy of the functions.

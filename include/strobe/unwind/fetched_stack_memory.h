@@ -37,8 +37,7 @@ class FetchedStackMemory {
     if (Copy().ReadWord(address, word) || Live().ReadWord(address, word)) return true;
     return (address & 7) == 0 && Fetch(address) && Copy().ReadWord(address, word);
   }
-  // The end of these stacks is not known.
-  [[nodiscard]] Address end() const noexcept { return ~Address{7}; }
+  [[nodiscard]] Address end() const noexcept { return kUnknownStackEnd; }
 
  private:
   STROBE_SIGNAL_SAFE bool Fetch(Address address) const noexcept {

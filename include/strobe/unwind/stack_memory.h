@@ -15,9 +15,11 @@
 
 namespace strobe {
 
+inline constexpr Address kUnknownStackEnd = ~Address{7};
+
 // * ReadWord(address, word) reads the aligned 64-bit word there if it lies in valid stack;
 //   otherwise false, and `word` is untouched.
-// * end() is the first address above the valid stack.
+// * end() is the first address above the valid stack; kUnknownStackEnd where that is not known.
 // Both are signal-safe and cannot fault.
 template <class M>
 concept StackMemory = requires(const M& memory, Address address, Address& word) {

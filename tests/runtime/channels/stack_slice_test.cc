@@ -174,6 +174,27 @@ TEST_F(StackSliceTest, TheRedZoneMayLieBelowTheStack) {
   EXPECT_EQ(finished.frames, WalkWith(all_, registers_, stack).frames);
 }
 
+// A stack whose end nothing tells, as a coroutine's, or that of a thread that is not registered.
+class EndlessStack : public FakeStack {
+ public:
+  explicit EndlessStack(FakeStack stack) : FakeStack(std::move(stack)) {}
+  [[nodiscard]] Address end() const noexcept { return kUnknownStackEnd; }
+};
+
+TEST_F(StackSliceTest, IsAllThatThereIsWhereNothingTellsTheStacksEnd) {
+  const EndlessStack stack(stack_);
+  const Trace pending = WalkWith(PieceTables(false, false), registers_, stack);
+  const std::size_t all_bytes = sizeof(SliceHeader) + stack_.end() - (kBase - kRedZoneBytes);
+  for (const std::size_t room : {kLots, all_bytes - 8}) {
+    const SliceWriter writer(registers_, pending.walk.stop, stack, room);
+    std::vector<std::byte> slice(writer.bytes());
+    slice.resize(writer.Write(slice.data(), is_whole));
+    EXPECT_TRUE(is_whole) << room;
+    const Trace finished = Finish(all_, slice, pending.frames);
+    EXPECT_EQ(finished.walk.end, room == kLots ? StackEnd::kComplete : StackEnd::kBroken);
+  }
+}
+
 TEST_F(StackSliceTest, SaysWhetherItGoesToTheStacksTop) {
   const Trace whole = WalkWith(all_, registers_, stack_);
   const Trace pending = WalkWith(PieceTables(false, false), registers_, stack_);

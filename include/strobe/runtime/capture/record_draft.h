@@ -30,7 +30,7 @@ namespace STROBE_HIDDEN internal {
 struct RecordDraft {
   std::byte* bytes = nullptr;  // nullptr if the ring has no room
   std::size_t head_bytes = 0;  // bytes before the frames
-  bool is_whole = true;        // whether the collector can complete its stack
+  bool is_whole = true;        // false if a later sample may give more of its stack
 
   [[nodiscard]] RecordHeader& header() const { return *reinterpret_cast<RecordHeader*>(bytes); }
 };

@@ -48,7 +48,8 @@ class SliceWriter {
   [[nodiscard]] std::size_t bytes() const { return sizeof(SliceHeader) + max_bytes_; }
 
   // Writes the slice to `output`, which is aligned to 8 bytes and has room for bytes(). Returns the
-  // number of bytes written. Sets `is_whole` to whether the slice reaches the stack's end.
+  // number of bytes written. Sets `is_whole` to whether the slice is all that a walk can get: it
+  // reaches the stack's end, or nothing tells where that is.
   STROBE_SIGNAL_SAFE std::size_t Write(std::byte* output, bool& is_whole) const {
     std::size_t bytes = 0;
     Address word = 0;
@@ -72,7 +73,7 @@ class SliceWriter {
       for (std::size_t i = 0; i < NativeRegisters::kGeneralRegisters; ++i)
         header->general[i] = registers_.general_register(i);
     }
-    is_whole = base + bytes == memory_.end();
+    is_whole = base + bytes == memory_.end() || memory_.end() == kUnknownStackEnd;
     return sizeof(*header) + bytes;
   }
 
