@@ -15,9 +15,10 @@ library:zlib zlib1g-dev
 library:sqlite3 libsqlite3-dev
 library:CLI11 libcli11-dev'
 
+compiler=${CXX:-c++}
 is_there() {
   case $1 in
-    command:c++) command -v "${CXX:-c++}" >/dev/null 2>&1 ;;
+    command:c++) command -v "${compiler%% *}" >/dev/null 2>&1 ;;  # CXX may have a launcher or arguments
     command:*) command -v "${1#command:}" >/dev/null 2>&1 ;;
     library:*) pkg-config --exists "${1#library:}" 2>/dev/null ;;
   esac
