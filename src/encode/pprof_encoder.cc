@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,9 +61,17 @@ class PprofEncoding {
         profile_(view.profile()),
         options_(options),
         mappings_(profile_.modules.size()),
-        functions_(view.function_count()) {}
+        functions_(view.function_count()) {
+    if (options_.moments) parts_.emplace(profile_);
+    if (options_.part) {
+      columns_ = options_.part->columns;
+    } else {
+      for (std::size_t i = 0; i < profile_.value_types.size(); ++i) columns_.push_back(i);
+    }
+  }
 
   absl::Status Run() {
+    NumberLocations();
     WriteValueTypes();
     WriteLocations();
     WriteMappings();
@@ -80,7 +90,11 @@ class PprofEncoding {
   static absl::Status TooLong() {
     return absl::OutOfRangeError("the profile is too long for the pprof format");
   }
-  void WriteValueType(ProfileField field, const ValueType& value_type);
+  template <class Visitor>
+  void VisitRows(Visitor&& visit) const;
+  void NumberLocations();
+  void WriteValueType(ProfileField field, std::string_view type, std::string_view unit);
+  [[nodiscard]] std::string_view NameOfColumn(std::size_t index) const;
   void WriteValueTypes();
   void WriteMappings();
   void WriteFunctions();
@@ -97,6 +111,9 @@ class PprofEncoding {
   const ProfileView& view_;
   const Profile& profile_;
   const PprofOptions& options_;
+  std::optional<internal::SampleParts> parts_;  // if moments are written
+  std::vector<std::size_t> columns_;            // of the profile, that are written
+  std::vector<std::uint32_t> locations_;        // the id of each frame; 0 for none
   internal::Numbers mappings_;
   internal::Numbers functions_;
   internal::StringTable strings_;
@@ -107,15 +124,57 @@ class PprofEncoding {
   std::vector<std::size_t> label_offsets_;  // of each set in labels_, and the end
 };
 
-void PprofEncoding::WriteValueType(ProfileField field, const ValueType& value_type) {
+// Calls visit(sample, values, time_ns) for each row that is written, until visit returns false. A
+// sample with moments is several.
+template <class Visitor>
+void PprofEncoding::VisitRows(Visitor&& visit) const {
+  const auto is_written = [this](std::uint32_t sample, std::span<const std::int64_t> values) {
+    return !options_.part || options_.part->Has(profile_.Labels(sample), values);
+  };
+  if (parts_) {
+    for (const internal::SamplePart& row : parts_->parts()) {
+      if (is_written(row.sample, row.values) && !visit(row.sample, row.values, row.time_ns)) return;
+    }
+    return;
+  }
+  for (std::uint32_t i = 0; i < profile_.samples.size(); ++i) {
+    const std::span<const std::int64_t> values = profile_.Values(i);
+    if (is_written(i, values) && !visit(i, values, 0)) return;
+  }
+}
+
+void PprofEncoding::NumberLocations() {
+  locations_.assign(profile_.frames.size(), options_.part ? 0 : 1);
+  if (options_.part) {
+    VisitRows([this](std::uint32_t sample, auto /*values*/, std::int64_t /*time_ns*/) {
+      view_.VisitStack(sample, [this](std::uint32_t frame) { locations_[frame] = 1; });
+      return true;
+    });
+  }
+  std::uint32_t last = 0;
+  for (std::uint32_t& location : locations_) {
+    if (location != 0) location = ++last;
+  }
+}
+
+void PprofEncoding::WriteValueType(ProfileField field, std::string_view type,
+                                   std::string_view unit) {
   scratch_.Clear();
-  scratch_.Field(kType, strings_.Index(value_type.type));
-  scratch_.Field(kUnit, strings_.Index(value_type.unit));
+  scratch_.Field(kType, strings_.Index(type));
+  scratch_.Field(kUnit, strings_.Index(unit));
   message_.Message(field, scratch_.bytes());
 }
 
+// Of a column that is written.
+std::string_view PprofEncoding::NameOfColumn(std::size_t index) const {
+  if (options_.part && index < options_.part->names.size() && !options_.part->names[index].empty())
+    return options_.part->names[index];
+  return profile_.value_types[columns_[index]].type;
+}
+
 void PprofEncoding::WriteValueTypes() {
-  for (const ValueType& value_type : profile_.value_types) WriteValueType(kSampleType, value_type);
+  for (std::size_t i = 0; i < columns_.size(); ++i)
+    WriteValueType(kSampleType, NameOfColumn(i), profile_.value_types[columns_[i]].unit);
 }
 
 void PprofEncoding::WriteMappings() {
@@ -159,10 +218,11 @@ void PprofEncoding::WriteLocations() {
   if (!profile_.modules.empty() && profile_.modules[0].kind == ModuleKind::kProgram)
     mappings_.Use(0);
   for (std::uint32_t i = 0; i < profile_.frames.size(); ++i) {
+    if (locations_[i] == 0) continue;
     const Frame& frame = profile_.frames[i];
     const std::uint32_t module = view_.ModuleOf(i);
     scratch_.Clear();
-    scratch_.Field(kId, std::uint64_t{i} + 1);
+    scratch_.Field(kId, locations_[i]);
     if (module != ProfileView::kNone) scratch_.Field(kLocationMappingId, mappings_.Use(module));
     if (!frame.is_pseudo()) scratch_.Field(kAddress, frame.address);
     view_.VisitLines(i, [this](const SourceLine& line) { WriteLine(line); });
@@ -183,16 +243,19 @@ void PprofEncoding::WriteHead() {
   message_.Field(kKeepFrames, strings_.Index(options_.keep_frames));
   message_.Field(kTimeNs, static_cast<std::uint64_t>(profile_.time_ns));
   message_.Field(kDurationNs, static_cast<std::uint64_t>(profile_.duration_ns));
-  if (profile_.period_type != ValueType{}) WriteValueType(kPeriodType, profile_.period_type);
+  if (profile_.period_type != ValueType{})
+    WriteValueType(kPeriodType, profile_.period_type.type, profile_.period_type.unit);
   message_.Field(kPeriod, static_cast<std::uint64_t>(profile_.period));
   inner_.Clear();
   for (std::string& comment : options_.comments.has_value() ? std::vector(*options_.comments)
                                                             : internal::ProfileComments(profile_))
     inner_.Varint(strings_.IndexOwned(std::move(comment)));
   message_.Bytes(kComment, inner_.bytes());
-  if (!profile_.value_types.empty()) {
-    message_.Field(kDefaultSampleType,
-                   strings_.Index(profile_.value_types[profile_.default_value_type].type));
+  if (!columns_.empty()) {
+    const auto shown = std::ranges::find(columns_, profile_.default_value_type);
+    const std::size_t index = static_cast<std::size_t>(
+        (shown == columns_.end() ? std::prev(columns_.end()) : shown) - columns_.begin());
+    message_.Field(kDefaultSampleType, strings_.Index(NameOfColumn(index)));
   }
 }
 
@@ -245,8 +308,18 @@ void PprofEncoding::EncodeCommonLabels(const LabelSet& set) {
 void PprofEncoding::EncodeLabels() {
   label_offsets_.reserve(profile_.label_sets.size() + 1);
   label_offsets_.push_back(0);
-  for (const LabelSet& set : profile_.label_sets) {
-    if (options_.labels == PprofLabels::kDatadog) {
+  std::vector<bool> is_used(profile_.label_sets.size(), !options_.part);
+  if (options_.part) {
+    VisitRows([&](std::uint32_t sample, auto /*values*/, std::int64_t /*time_ns*/) {
+      is_used[profile_.samples[sample].labels] = true;
+      return true;
+    });
+  }
+  for (std::size_t i = 0; i < profile_.label_sets.size(); ++i) {
+    const LabelSet& set = profile_.label_sets[i];
+    if (!is_used[i]) {
+      // Its texts would be in the file, too.
+    } else if (options_.labels == PprofLabels::kDatadog) {
       for (const Label& label : set.labels()) WriteLabel(strings_.Index(label.key), label);
     } else {
       EncodeCommonLabels(set);
@@ -258,12 +331,12 @@ void PprofEncoding::EncodeLabels() {
 void PprofEncoding::WriteSample(std::uint32_t sample, std::span<const std::int64_t> values,
                                 std::int64_t time_ns) {
   inner_.Clear();
-  view_.VisitStack(sample,
-                   [this](std::uint32_t frame) { inner_.Varint(std::uint64_t{frame} + 1); });
+  view_.VisitStack(sample, [this](std::uint32_t frame) { inner_.Varint(locations_[frame]); });
   scratch_.Clear();
   scratch_.Bytes(kLocationId, inner_.bytes());
   inner_.Clear();
-  for (const std::int64_t value : values) inner_.Varint(static_cast<std::uint64_t>(value));
+  for (const std::size_t column : columns_)
+    inner_.Varint(static_cast<std::uint64_t>(values[column]));
   scratch_.Bytes(kValue, inner_.bytes());
   const std::size_t set = profile_.samples[sample].labels;
   scratch_.Raw(
@@ -278,34 +351,39 @@ void PprofEncoding::WriteSample(std::uint32_t sample, std::span<const std::int64
 }
 
 absl::Status PprofEncoding::WriteSamples() {
-  if (options_.moments) {
-    const internal::SampleParts parts(profile_);
-    for (const internal::SamplePart& part : parts.parts()) {
-      WriteSample(part.sample, part.values, part.time_ns);
-      if (message_.size() > PprofEncoder::kMaxMessageBytes) return TooLong();
-    }
-    return absl::OkStatus();
-  }
-  for (std::uint32_t i = 0; i < profile_.samples.size(); ++i) {
-    WriteSample(i, profile_.Values(i), 0);
-    if (message_.size() > PprofEncoder::kMaxMessageBytes) return TooLong();
-  }
-  return absl::OkStatus();
+  VisitRows(
+      [this](std::uint32_t sample, std::span<const std::int64_t> values, std::int64_t time_ns) {
+        WriteSample(sample, values, time_ns);
+        return message_.size() <= PprofEncoder::kMaxMessageBytes;
+      });
+  return message_.size() <= PprofEncoder::kMaxMessageBytes ? absl::OkStatus() : TooLong();
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> PprofEncoder::Encode(const Profile& profile, const Symbols& symbols) {
-  absl::StatusOr<std::string> message = EncodeUncompressed(profile, symbols);
+absl::StatusOr<std::string> PprofEncoder::Encode(const ProfileView& view) {
+  absl::StatusOr<std::string> message = EncodeUncompressed(view);
   if (!message.ok()) return message;
   return internal::Gzip(*message);
+}
+
+absl::StatusOr<std::string> PprofEncoder::Encode(const Profile& profile, const Symbols& symbols) {
+  const absl::StatusOr<ProfileView> view = ProfileView::Make(profile, symbols);
+  return view.ok() ? Encode(*view) : view.status();
 }
 
 absl::StatusOr<std::string> PprofEncoder::EncodeUncompressed(const Profile& profile,
                                                              const Symbols& symbols) {
   const absl::StatusOr<ProfileView> view = ProfileView::Make(profile, symbols);
-  if (!view.ok()) return view.status();
-  PprofEncoding encoding(*view, options_);
+  return view.ok() ? EncodeUncompressed(*view) : view.status();
+}
+
+absl::StatusOr<std::string> PprofEncoder::EncodeUncompressed(const ProfileView& view) {
+  const std::size_t columns = view.profile().value_types.size();
+  if (options_.part && std::ranges::any_of(options_.part->columns,
+                                           [&](std::size_t column) { return column >= columns; }))
+    return absl::InvalidArgumentError("the profile has no such column");
+  PprofEncoding encoding(view, options_);
   if (absl::Status status = encoding.Run(); !status.ok()) return status;
   return encoding.Take();
 }

@@ -45,7 +45,8 @@ class DirectoryExporterTest : public ::testing::Test {
     profile.program = "server";
     profile.process_id = 77;
     profile.sequence = sequence;
-    return exporter_.Export(ExportRequest{bytes, ".pb.gz", "application/octet-stream", profile});
+    return exporter_.Export(
+        ExportRequest{bytes, ".pb.gz", "application/octet-stream", profile, {}});
   }
   std::vector<std::string> Names() const { return directories_.Names("/profiles"); }
   template <class Body>

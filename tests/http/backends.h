@@ -45,14 +45,16 @@ inline std::vector<std::string> Types(const PprofProfile& profile) {
   return types;
 }
 
-// A backend that reads pprof must refuse everything else.
-inline void ExpectRefusesOtherBytes(const HttpBackend& backend) {
-  const Profile profile = ProfileHead();
-  const absl::Status status =
-      backend
-          .Build(
-              {.bytes = "no pprof", .file_suffix = ".txt", .content_type = "", .profile = profile})
-          .status();
+inline ExportRequest RequestOf(const Profile& profile, const Symbols& symbols) {
+  return {
+      .bytes = "", .file_suffix = "", .content_type = "", .profile = profile, .symbols = symbols};
+}
+
+// A backend that takes profiles must refuse those that no encoder takes.
+inline void ExpectRefusesWrongProfiles(const HttpBackend& backend) {
+  EncodedProfile wrong;
+  wrong.profile.samples.back().labels = 99;
+  const absl::Status status = backend.Build(RequestOf(wrong.profile, wrong.symbols)).status();
   EXPECT_TRUE(RefusesProfile(status)) << status;
 }
 

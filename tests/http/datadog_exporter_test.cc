@@ -2,6 +2,7 @@
 #include "strobe/http/datadog_exporter.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,7 +33,7 @@ DatadogProcess Process() {
 }
 
 struct DatadogTraits : DefaultTraits {
-  using Outputs = OutputList<Output<DatadogEncoder, DatadogExporter>>;
+  using Outputs = OutputList<Output<PprofEncoder, DatadogExporter>>;
 };
 
 TEST(DatadogExporter, AConfigurationThatCannotWorkIsRefusedAtTheStart) {
@@ -43,11 +44,18 @@ TEST(DatadogExporter, AConfigurationThatCannotWorkIsRefusedAtTheStart) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("DD_API_KEY"));
 }
 
-TEST(DatadogEncoder, WritesDatadogsKeysAndTimes) {
+// The profile in a request's body.
+std::optional<testing::PprofProfile> ProfileIn(std::string_view body) {
+  constexpr std::string_view kHead = "filename=\"profile.pprof\"\r\n\r\n";
+  const std::size_t begin = body.find(kHead) + kHead.size();
+  return ReadPprof(body.substr(begin, body.rfind("\r\n--strobe-boundary") - begin));
+}
+
+TEST(DatadogBackend, SendsDatadogsKeysAndTimes) {
   const testing::SampleProfile sample = testing::DetailedProfile();
-  const auto bytes = DatadogEncoder().Encode(sample.profile, sample.symbols);
-  ASSERT_TRUE(bytes.ok());
-  const auto read = ReadPprof(*bytes);
+  const auto messages = Build(MakeDatadogBackend({.agent_url = "http://a"}, Process()),
+                              testing::RequestOf(sample.profile, sample.symbols));
+  const auto read = ProfileIn(messages[0].body);
   ASSERT_TRUE(read.has_value());
   std::size_t threads = 0;
   std::size_t times = 0;
@@ -108,9 +116,8 @@ TEST(DatadogBackend, TheRequestIsThatOfTheIntake) {
       "--strobe-boundary\r\n"
       "Content-Disposition: form-data; name=\"profile.pprof\"; filename=\"profile.pprof\"\r\n\r\n");
   EXPECT_EQ(body.substr(0, head.size()), head);
-  constexpr std::string_view kEnd = "\r\n--strobe-boundary--\r\n";
-  ASSERT_TRUE(body.ends_with(kEnd));
-  const auto profile = ReadPprof(body.substr(head.size(), body.size() - head.size() - kEnd.size()));
+  ASSERT_TRUE(body.ends_with("\r\n--strobe-boundary--\r\n"));
+  const auto profile = ProfileIn(body);
   ASSERT_TRUE(profile.has_value());
   EXPECT_EQ(CheckPprof(*profile), "");
   EXPECT_THAT(Types(*profile),
@@ -165,8 +172,8 @@ TEST(DatadogBackend, ARequestIsWrittenToAFileWithoutItsKey) {
   EXPECT_THAT(text, HasSubstr("service:shop"));
 }
 
-TEST(DatadogBackend, BytesThatAreNoPprofAreRefused) {
-  testing::ExpectRefusesOtherBytes(**MakeDatadogBackend({.agent_url = "http://a"}, Process()));
+TEST(DatadogBackend, AProfileThatNoEncoderTakesIsRefused) {
+  testing::ExpectRefusesWrongProfiles(**MakeDatadogBackend({.agent_url = "http://a"}, Process()));
 }
 
 }  // namespace

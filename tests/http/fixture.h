@@ -74,10 +74,12 @@ struct EncodedProfile {
     return {.bytes = bytes,
             .file_suffix = PprofEncoder::kFileSuffix,
             .content_type = PprofEncoder::kContentType,
-            .profile = profile};
+            .profile = profile,
+            .symbols = symbols};
   }
 
   Profile profile;
+  Symbols symbols;
   std::string bytes;
 };
 

@@ -37,6 +37,7 @@ class NumberBackend final : public HttpBackend {
   explicit NumberBackend(int messages = 1) : messages_(messages) {}
   [[nodiscard]] std::string_view name() const override { return "server"; }
   [[nodiscard]] const HttpEndpoint& endpoint() const override { return endpoint_; }
+  [[nodiscard]] bool TakesProfiles() const override { return false; }
   [[nodiscard]] absl::StatusOr<std::vector<HttpMessage>> Build(
       const ExportRequest& request) const override {
     if (request.bytes.empty()) return absl::InvalidArgumentError("no profile");
@@ -73,6 +74,7 @@ class HttpExporterTest : public ::testing::Test {
                             .file_suffix = ".pb.gz",
                             .content_type = "text/plain",
                             .profile = profile,
+                            .symbols = {},
                             .has_newer = has_newer});
   }
   std::vector<std::string> Accepted() const {
@@ -379,7 +381,8 @@ TEST_F(HttpExporterTest, NoSpooledProfileIsSentInTheSecondHalfOfTheTime) {
           .Export({.bytes = "bytes",
                    .file_suffix = ".pb.gz",
                    .content_type = "text/plain",
-                   .profile = profile})
+                   .profile = profile,
+                   .symbols = {}})
           .ok();
     };
     tools.server.SetUnreachable();
@@ -436,6 +439,7 @@ TEST_F(HttpExporterTest, TheAccountAddsUpWhateverTheServerDoes) {
                                            .file_suffix = ".pb.gz",
                                            .content_type = "text/plain",
                                            .profile = profile,
+                                           .symbols = {},
                                            .has_newer = random() % 10 == 0});
         ++made;
         if (!sent.ok()) ++(RefusesProfile(sent.status()) ? refused : failed);

@@ -15,24 +15,25 @@ using testing::EncodedProfile;
 using testing::Gunzip;
 using testing::HeaderOf;
 
-TEST(OtlpBackend, PostsTheBytesCompressed) {
+TEST(OtlpBackend, PostsTheProfileCompressed) {
   const EncodedProfile encoded;
-  ExportRequest request = encoded.request();
-  request.content_type = "application/x-protobuf";
-  const auto backend =
-      MakeOtlpBackend({.endpoint = "http://collector:4318/", .headers = "api-key=the%20key"});
+  const ExportRequest request = encoded.request();
+  const OtlpOptions encoding{.resource = {{"service.name", "shop"}}};
+  const std::string bytes = *OtlpEncoder(encoding).Encode(encoded.profile, encoded.symbols);
+  const auto backend = MakeOtlpBackend(
+      {.endpoint = "http://collector:4318/", .headers = "api-key=the%20key"}, encoding);
   auto messages = Build(backend, request);
   EXPECT_EQ((*backend)->endpoint().url, "http://collector:4318/v1development/profiles");
   EXPECT_EQ(HeaderOf((*backend)->endpoint().headers, "api-key"), "the key");
   EXPECT_EQ(HeaderOf(messages[0].headers, "Content-Type"), "application/x-protobuf");
   EXPECT_EQ(HeaderOf(messages[0].headers, "Content-Encoding"), "gzip");
-  EXPECT_EQ(Gunzip(messages[0].body), encoded.bytes);
+  EXPECT_EQ(Gunzip(messages[0].body), bytes);
   const auto plain =
-      MakeOtlpBackend({.profiles_endpoint = "http://other/path", .compression = "none"});
+      MakeOtlpBackend({.profiles_endpoint = "http://other/path", .compression = "none"}, encoding);
   messages = Build(plain, request);
   EXPECT_EQ((*plain)->endpoint().url, "http://other/path") << "nothing is added";
   EXPECT_EQ(HeaderOf(messages[0].headers, "Content-Encoding"), "");
-  EXPECT_EQ(messages[0].body, encoded.bytes);
+  EXPECT_EQ(messages[0].body, bytes);
 }
 
 TEST(OtlpBackend, OnlyTheAnswersThatOtlpNamesAreRetried) {

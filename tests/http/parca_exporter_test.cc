@@ -69,10 +69,7 @@ TEST(ParcaBackend, ManyThreadsShareTheLastSeries) {
     builder.AddThread(i + 1, absl::StrCat("thread ", i));
     builder.AddSample(i, {frame}, {1, 10});
   }
-  const std::string bytes = *PprofEncoder().Encode(profile, {});
-  const auto messages =
-      Build(MakeParcaBackend({}),
-            {.bytes = bytes, .file_suffix = ".pb.gz", .content_type = "", .profile = profile});
+  const auto messages = Build(MakeParcaBackend({}), testing::RequestOf(profile, {}));
   std::size_t series = 0;
   for (std::size_t at = 0; (at = messages[0].body.find("rawProfile", at)) != std::string::npos;
        ++at)
@@ -91,8 +88,8 @@ TEST(ParcaBackend, AWebPageIsNoAnswer) {
   EXPECT_THAT(std::string(judgement.status.message()), HasSubstr("text/html"));
 }
 
-TEST(ParcaBackend, BytesThatAreNoPprofAreRefused) {
-  testing::ExpectRefusesOtherBytes(**MakeParcaBackend({}));
+TEST(ParcaBackend, AProfileThatNoEncoderTakesIsRefused) {
+  testing::ExpectRefusesWrongProfiles(**MakeParcaBackend({}));
 }
 
 }  // namespace

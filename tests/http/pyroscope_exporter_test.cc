@@ -43,10 +43,8 @@ TEST(PyroscopeBackend, EachKindOfValueIsARequest) {
 
 TEST(PyroscopeBackend, APeriodWithoutSamplesIsOneRequest) {
   const testing::SampleProfile empty = testing::EmptyProfile();
-  const std::string bytes = *PprofEncoder().Encode(empty.profile, {});
-  const auto messages = Build(
-      MakePyroscopeBackend({}),
-      {.bytes = bytes, .file_suffix = ".pb.gz", .content_type = "", .profile = empty.profile});
+  const auto messages =
+      Build(MakePyroscopeBackend({}), testing::RequestOf(empty.profile, empty.symbols));
   EXPECT_EQ(messages.size(), 1u);
   EXPECT_THAT(messages[0].query, HasSubstr("name=sample_program%7B%7D&"));
 }
@@ -62,8 +60,8 @@ TEST(PyroscopeBackend, APartOfTheServerThatDoesNotAnswerIsNoRefusal) {
   EXPECT_EQ(verdict(200, ""), Verdict::kDelivered);
 }
 
-TEST(PyroscopeBackend, BytesThatAreNoPprofAreRefused) {
-  testing::ExpectRefusesOtherBytes(**MakePyroscopeBackend({}));
+TEST(PyroscopeBackend, AProfileThatNoEncoderTakesIsRefused) {
+  testing::ExpectRefusesWrongProfiles(**MakePyroscopeBackend({}));
 }
 
 }  // namespace

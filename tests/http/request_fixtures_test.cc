@@ -66,11 +66,11 @@ std::string Written(absl::StatusOr<std::shared_ptr<const HttpBackend>> backend,
   ManualHttpTools tools;
   HttpExporter exporter(std::move(backend), {}, tools.Tools());
   const testing::SampleProfile shop = ShopProfile(time_ns);
-  const std::string bytes = *PprofEncoder().Encode(shop.profile, shop.symbols);
-  const auto exported = exporter.Export({.bytes = bytes,
-                                         .file_suffix = PprofEncoder::kFileSuffix,
-                                         .content_type = PprofEncoder::kContentType,
-                                         .profile = shop.profile});
+  const auto exported = exporter.Export({.bytes = "",
+                                         .file_suffix = "",
+                                         .content_type = "",
+                                         .profile = shop.profile,
+                                         .symbols = shop.symbols});
   EXPECT_TRUE(exported.ok()) << exported.status();
   return tools.directories.Read(absl::StrCat("/requests/", std::string(file))).value_or("");
 }

@@ -44,8 +44,11 @@ int main(int argc, char** argv) {
     std::printf("begin %s\n", text.c_str());
     std::fflush(stdout);
     const auto begin = std::chrono::steady_clock::now();
-    const auto sent = exporter.Export(
-        {.bytes = body, .file_suffix = ".txt", .content_type = "text/plain", .profile = profile});
+    const auto sent = exporter.Export({.bytes = body,
+                                       .file_suffix = ".txt",
+                                       .content_type = "text/plain",
+                                       .profile = profile,
+                                       .symbols = {}});
     const char* const word = sent.ok()                               ? "end"
                              : strobe::RefusesProfile(sent.status()) ? "refused"
                                                                      : "error";

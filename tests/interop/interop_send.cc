@@ -25,10 +25,9 @@
 
 namespace {
 
-template <class HttpEncoder>
 struct InteropTraits : strobe::DefaultTraits {
   using Outputs = strobe::OutputList<strobe::Output<strobe::PprofEncoder, strobe::FileExporter>,
-                                     strobe::Output<HttpEncoder, strobe::HttpExporter>>;
+                                     strobe::Output<strobe::PprofEncoder, strobe::HttpExporter>>;
 };
 
 struct Plan {
@@ -84,18 +83,17 @@ void RunPeriod(Profiler& profiler, std::chrono::milliseconds period) {
   worker.join();
 }
 
-template <class HttpEncoder>
-int Send(strobe::HttpExporter exporter, HttpEncoder encoder, const Plan& plan) {
+int Send(strobe::HttpExporter exporter, const Plan& plan) {
   if (!exporter.status().ok()) {
     std::fprintf(stderr, "%s\n", exporter.status().ToString().c_str());
     return 2;
   }
-  strobe::BasicProfiler<InteropTraits<HttpEncoder>> profiler(
+  strobe::BasicProfiler<InteropTraits> profiler(
       {.sampling = {.cpu_frequency_hz = 200,
                     .wall_frequency_hz = 20,
                     .timestamps = plan.timestamps},
        .exporter = {.directory = plan.directory, .period_s = 3600}},
-      {.outputs = {{}, {.encoder = std::move(encoder), .exporter = std::move(exporter)}}});
+      {.outputs = {{}, {.exporter = std::move(exporter)}}});
   if (const absl::Status status = profiler.Start(); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.ToString().c_str());
     return 1;
@@ -121,15 +119,13 @@ int main(int argc, char** argv) {
             .period = std::chrono::milliseconds(static_cast<int>(std::atof(argv[4]) * 1e3)),
             .timestamps = backend == "datadog"};
   }
-  if (backend == "datadog") return Send(strobe::DatadogExporter(), strobe::DatadogEncoder(), plan);
+  if (backend == "datadog") return Send(strobe::DatadogExporter(), plan);
   if (backend == "otlp") {
-    return Send(strobe::OtlpExporter(), strobe::OtlpEncoder({.resource = strobe::OtlpResource()}),
-                plan);
+    return Send(strobe::OtlpExporter(), plan);
   }
-  if (backend == "parca") return Send(strobe::ParcaExporter(), strobe::PprofEncoder(), plan);
-  if (backend == "post") return Send(strobe::PostExporter(), strobe::PprofEncoder(), plan);
-  if (backend == "pyroscope")
-    return Send(strobe::PyroscopeExporter(), strobe::PprofEncoder(), plan);
+  if (backend == "parca") return Send(strobe::ParcaExporter(), plan);
+  if (backend == "post") return Send(strobe::PostExporter(), plan);
+  if (backend == "pyroscope") return Send(strobe::PyroscopeExporter(), plan);
   std::fprintf(stderr, "usage: interop_send BACKEND DIRECTORY PERIODS PERIOD_S\n");
   return 2;
 }

@@ -54,7 +54,7 @@ class FileExporterTest : public ::testing::Test {
     profile.program = std::move(program);
     profile.process_id = process_id;
     profile.sequence = sequence;
-    return exporter.Export(ExportRequest{bytes, suffix, "application/octet-stream", profile});
+    return exporter.Export(ExportRequest{bytes, suffix, "application/octet-stream", profile, {}});
   }
 
   // Sets when a file was last modified, in hours before now.

@@ -217,7 +217,7 @@ TEST_F(FileExporterTest, SuffixMustBeOne) {
   FileExporter exporter(Options());
   Profile profile;
   for (const char* suffix : {"", "/../x"}) {
-    EXPECT_EQ(exporter.Export(ExportRequest{"bytes", suffix, "", profile}).status().code(),
+    EXPECT_EQ(exporter.Export(ExportRequest{"bytes", suffix, "", profile, {}}).status().code(),
               absl::StatusCode::kInvalidArgument);
   }
   EXPECT_THAT(List(directory_), IsEmpty());

@@ -16,6 +16,8 @@
 #include "strobe/core/profile.h"
 #include "strobe/core/symbols.h"
 #include "strobe/encode/encoder.h"
+#include "strobe/encode/pprof_part.h"
+#include "strobe/encode/profile_view.h"
 
 namespace strobe {
 
@@ -38,6 +40,9 @@ struct PprofOptions {
   // "end_timestamp_ns" (since 1970). What the moments of a row leave of it is one more sample.
   // False is for servers that make a series of each set of labels.
   bool moments = true;
+  // What is written of the profile: all of it, or a part, with the locations, functions and
+  // mappings that its samples need. The columns must be the profile's.
+  std::optional<PprofPart> part = {};
   // Texts that take the place of the profiler's account, for a profile that was read from a file.
   std::optional<std::vector<std::string>> comments = {};
   // More that a file may have, and a profiler does not: the units of labels that are numbers, by
@@ -47,8 +52,8 @@ struct PprofOptions {
   std::string keep_frames = {};
 };
 
-// * Ids are small and sequential: location i + 1 is frame i. Mappings and functions are numbered in
-//   the order of their first use. The program is the first mapping; other modules are left out if
+// * Ids are 1, 2, 3 and so on (Parca refuses others): location i + 1 is frame i, or the i-th that a
+//   part needs. Mappings and functions are numbered in the order of their first use. The program is the first mapping; other modules are left out if
 //   no location lies in them.
 // * A location has a mapping only if its address lies in that mapping; a pseudo-frame has neither a
 //   mapping nor an address. Code without a name keeps its address, and has the function
@@ -69,14 +74,18 @@ class PprofEncoder {
   PprofEncoder() = default;
   explicit PprofEncoder(PprofOptions options) : options_(std::move(options)) {}
 
-  // InvalidArgument if an index of the profile is out of range, OutOfRange if the message is too
+  // InvalidArgument if an index of the profile or of the part is out of range, OutOfRange if the message is too
   // long, ResourceExhausted if there is no memory to compress it.
   absl::StatusOr<std::string> Encode(const Profile& profile, const Symbols& symbols);
+  // The same of a profile that is encoded several times, in parts.
+  absl::StatusOr<std::string> Encode(const ProfileView& view);
 
   // The message itself, before gzip. pprof reads this as well.
   absl::StatusOr<std::string> EncodeUncompressed(const Profile& profile, const Symbols& symbols);
 
  private:
+  absl::StatusOr<std::string> EncodeUncompressed(const ProfileView& view);
+
   PprofOptions options_;
 };
 static_assert(Encoder<PprofEncoder>);

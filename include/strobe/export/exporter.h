@@ -1,4 +1,4 @@
-// The contract of an exporter: encoded bytes -> a file, a server, a test.
+// The contract of an exporter: a profile, encoded or not -> a file, a server, a test.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include "strobe/core/options.h"
 #include "strobe/core/profile.h"
 #include "strobe/core/stats.h"
+#include "strobe/core/symbols.h"
 
 namespace strobe {
 
@@ -55,12 +56,13 @@ class ExportDeadline {
   const std::atomic<std::int64_t>* end_ns_ = nullptr;
 };
 
-// One encoded profile on its way out. Valid for the duration of the call.
+// One profile on its way out. Valid for the duration of the call.
 struct ExportRequest {
-  std::string_view bytes;
+  std::string_view bytes;         // by the encoder; empty for an exporter that takes profiles
   std::string_view file_suffix;   // of the encoder
   std::string_view content_type;  // of the encoder
-  const Profile& profile;         // what was encoded: program, process id, sequence, times
+  const Profile& profile;         // what was encoded
+  const Symbols& symbols;         // the names of its frames
   ExportDeadline deadline{};
   bool has_newer = false;  // a newer profile waits for this output
 };
@@ -80,11 +82,13 @@ struct ExporterAccount {
 // * Check(), optional: OK, or why no profile can be delivered until somebody changes something: the
 //   program, its options or the system. Start calls it, and returns the error. What may pass by
 //   itself is no error: a disk without room, a server that does not answer.
-// * Export(request) delivers all of the bytes or none, and returns where they went (a path, a URL)
+// * Export(request) delivers all of the profile or none, and returns where they went (a path, a URL)
 //   or the reason of the failure. It may take long: only this output's next export waits for it.
 //   An exporter that has not returned by request.deadline is left behind when the session stops.
 //   After an error that RefusesProfile the profile is dropped and counted. After any other error
 //   the profiler calls again with the same profile when the next period ends.
+// * TakesProfiles(), optional: true if it encodes profiles by itself. The output's encoder is not
+//   called then.
 // * account(), optional: for an exporter that takes a profile before it is delivered, into a spool.
 //   Called after each Export.
 // Called on the output's thread only, Check before that thread begins.
@@ -96,6 +100,11 @@ concept Exporter = requires(E& exporter, const ExportRequest& request) {
 template <class E>
 concept CheckingExporter = Exporter<E> && requires(E& exporter) {
   { exporter.Check() } -> std::same_as<absl::Status>;
+};
+
+template <class E>
+concept ProfileTakingExporter = Exporter<E> && requires(const E& exporter) {
+  { exporter.TakesProfiles() } -> std::same_as<bool>;
 };
 
 template <class E>

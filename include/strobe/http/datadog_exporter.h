@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "strobe/core/options.h"
 #include "strobe/core/settings/secret.h"
-#include "strobe/encode/pprof_encoder.h"
 #include "strobe/http/http_exporter.h"
 #include "strobe/http/native_http.h"
 
@@ -47,7 +46,9 @@ struct DatadogProcess {
 DatadogProcess ReadDatadogProcess();
 
 // A request of Datadog's intake, version 4: the event and the profile, as multipart/form-data. The
-// encoder must write pprof. InvalidArgument names the option that is wrong.
+// profile is pprof with Datadog's keys of labels and, if it has times of samples
+// (sampling.timestamps), with those for the timeline. InvalidArgument names the option that is
+// wrong.
 absl::StatusOr<std::shared_ptr<const HttpBackend>> MakeDatadogBackend(
     const DatadogOptions& options, const DatadogProcess& process);
 
@@ -55,15 +56,7 @@ absl::StatusOr<std::shared_ptr<const HttpBackend>> MakeDatadogBackend(
 // code has set nothing. STROBE_* variables beat these.
 ProfilerOptions DatadogProfilerOptions(ProfilerOptions options = {});
 
-// pprof as Datadog reads it: with its keys of labels and, if the profile has times of samples
-// (sampling.timestamps), with those for the timeline.
-class DatadogEncoder : public PprofEncoder {
- public:
-  DatadogEncoder() : PprofEncoder({.labels = PprofLabels::kDatadog, .moments = true}) {}
-};
-static_assert(Encoder<DatadogEncoder>);
-
-//   using Outputs = strobe::OutputList<strobe::Output<strobe::DatadogEncoder,
+//   using Outputs = strobe::OutputList<strobe::Output<strobe::PprofEncoder,
 //                                                     strobe::HttpExporter>>;
 //
 //   strobe::BasicProfiler<MyTraits> profiler(strobe::DatadogProfilerOptions(),

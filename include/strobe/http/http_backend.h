@@ -62,6 +62,8 @@ class HttpBackend {
   // Names the spool's slots: "datadog".
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual const HttpEndpoint& endpoint() const = 0;
+  // False if Build takes the bytes of the output's encoder, and not the profile.
+  [[nodiscard]] virtual bool TakesProfiles() const { return true; }
   // At least one message. Pure: equal profiles give equal messages. An error refuses the profile.
   [[nodiscard]] virtual absl::StatusOr<std::vector<HttpMessage>> Build(
       const ExportRequest& request) const = 0;

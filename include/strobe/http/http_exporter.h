@@ -69,6 +69,7 @@ class HttpExporter {
 
   // What is wrong with the configuration.
   [[nodiscard]] absl::Status Check() const;
+  [[nodiscard]] bool TakesProfiles() const { return !backend_.ok() || backend().TakesProfiles(); }
   // The URL and the profile's number, or the path of the file that waits.
   absl::StatusOr<std::string> Export(const ExportRequest& request);
   [[nodiscard]] ExporterAccount account() const;
@@ -117,6 +118,7 @@ class HttpExporter {
   absl::Status last_status_;
   ExporterAccount account_;
 };
-static_assert(AccountingExporter<HttpExporter> && CheckingExporter<HttpExporter>);
+static_assert(AccountingExporter<HttpExporter> && CheckingExporter<HttpExporter> &&
+              ProfileTakingExporter<HttpExporter>);
 
 }  // namespace strobe

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "strobe/core/options.h"
 #include "strobe/core/settings/secret.h"
+#include "strobe/encode/otlp_encoder.h"
 #include "strobe/http/http_exporter.h"
 #include "strobe/http/native_http.h"
 
@@ -32,18 +33,15 @@ struct OtlpExporterOptions {
 
 std::span<const BasicOptionRow<OtlpExporterOptions>> OtlpOptionTable();
 
-// The body is the encoder's bytes, an ExportProfilesServiceRequest. InvalidArgument names the
-// option that is wrong.
+// The body is OtlpEncoder's bytes. InvalidArgument names the option that is wrong.
 absl::StatusOr<std::shared_ptr<const HttpBackend>> MakeOtlpBackend(
-    const OtlpExporterOptions& options);
+    const OtlpExporterOptions& options, OtlpOptions encoding = {});
 
-// The attributes of the resource, as OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME name them: for
-// the encoder. OTEL_SERVICE_NAME beats a service.name among the former.
+// The attributes of the resource, as OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME name them.
+// OTEL_SERVICE_NAME beats a service.name among the former.
 std::vector<std::pair<std::string, std::string>> OtlpResource();
 
-//   strobe::BasicProfiler<MyTraits> profiler(
-//       {}, {.encoder = strobe::OtlpEncoder({.resource = strobe::OtlpResource()}),
-//            .exporter = strobe::OtlpExporter()});
+//   strobe::BasicProfiler<MyTraits> profiler({}, {.exporter = strobe::OtlpExporter()});
 // Code beats the environment, which is read here.
 class OtlpExporter : public HttpExporter {
  public:

@@ -29,7 +29,7 @@ inline constexpr std::size_t kMaxParcaSeries = 64;
 inline constexpr const char* kOtherThreads = "(other threads)";
 
 // WriteRaw over HTTP. Parca drops the labels of samples, so each thread is a series, with the label
-// thread_name. The encoder must write pprof. InvalidArgument names the option that is wrong.
+// thread_name. InvalidArgument names the option that is wrong.
 absl::StatusOr<std::shared_ptr<const HttpBackend>> MakeParcaBackend(const ParcaOptions& options);
 
 //   strobe::BasicProfiler<MyTraits> profiler({}, {.exporter = strobe::ParcaExporter()});

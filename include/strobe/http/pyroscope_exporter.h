@@ -27,8 +27,8 @@ struct PyroscopeOptions {
 std::span<const BasicOptionRow<PyroscopeOptions>> PyroscopeOptionTable();
 
 // POST /ingest. Pyroscope gives a profile one name by its value types, so a profile with several
-// kinds of them (CPU, wall, memory) becomes several requests. The encoder must write pprof.
-// InvalidArgument names the option that is wrong.
+// kinds of them (CPU, wall, memory) becomes several requests. InvalidArgument names the option that
+// is wrong.
 absl::StatusOr<std::shared_ptr<const HttpBackend>> MakePyroscopeBackend(
     const PyroscopeOptions& options);
 

@@ -34,7 +34,7 @@ class ExporterConformance : public ::testing::Test {
                                      std::uint64_t sequence = 0) {
     Profile profile = ProfileHead();
     profile.sequence = sequence;
-    return exporter.Export(ExportRequest{bytes, ".pb.gz", "application/octet-stream", profile});
+    return exporter.Export(ExportRequest{bytes, ".pb.gz", "application/octet-stream", profile, {}});
   }
 
   H harness_;

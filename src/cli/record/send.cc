@@ -1,26 +1,23 @@
 #include "send.h"
 
+#include <optional>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "backends.h"
+#include "strobe/encode/pprof_encoder.h"
+#include "strobe/runtime/session/output_parts.h"
 
 namespace strobe::internal {
 
 absl::StatusOr<std::string> SendProfile(const LoadedProfile& loaded,
                                         const Destination& destination) {
-  const absl::StatusOr<std::string> none =
-      absl::InvalidArgumentError(absl::StrCat("there is no backend ", destination.backend));
-  return WithBackend(
-      destination.backend, destination.url, none,
-      [&]<class E>(const HttpExporter& to, E encoder) -> absl::StatusOr<std::string> {
-        HttpExporter exporter = to;
-        const absl::StatusOr<std::string> bytes = encoder.Encode(loaded.profile, loaded.symbols);
-        if (!bytes.ok()) return bytes.status();
-        return exporter.Export({.bytes = *bytes,
-                                .file_suffix = E::kFileSuffix,
-                                .content_type = E::kContentType,
-                                .profile = loaded.profile});
-      });
+  const std::optional<HttpExporter> exporter =
+      BackendExporter(destination.backend, destination.url);
+  if (!exporter)
+    return absl::InvalidArgumentError(absl::StrCat("there is no backend ", destination.backend));
+  OutputParts<PprofEncoder, HttpExporter> output({{.exporter = *exporter}, {}});
+  return output.Send(loaded.profile, loaded.symbols);
 }
 
 }  // namespace strobe::internal

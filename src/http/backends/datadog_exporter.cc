@@ -12,8 +12,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "backend_parts.h"
-#include "pprof_file.h"
 #include "strobe/base/split_mix.h"
+#include "strobe/encode/pprof_encoder.h"
 
 namespace strobe {
 namespace {
@@ -24,7 +24,6 @@ using internal::JsonString;
 using internal::kLine;
 using internal::kSwitch;
 using internal::kUrl;
-using internal::PprofFile;
 
 constexpr std::string_view kAgentPath = "/profiling/v1/input";
 constexpr std::string_view kIntakePath = "/api/v2/profile";
@@ -167,14 +166,13 @@ std::string DatadogBackend::Event(const Profile& profile) const {
 }
 
 absl::StatusOr<std::vector<HttpMessage>> DatadogBackend::Build(const ExportRequest& request) const {
-  const absl::StatusOr<PprofFile> file = PprofFile::Read(request.bytes);
-  if (!file.ok()) return file.status();
-  PprofFile::Part part;
-  for (const PprofFile::ValueType& type : file->value_types()) {
+  PprofPart part;
+  for (const ValueType& type : request.profile.value_types) {
     part.columns.push_back(part.columns.size());
     part.names.push_back(TypeName(type.type));
   }
-  const absl::StatusOr<std::string> profile = file->Write(part);
+  PprofEncoder encoder({.labels = PprofLabels::kDatadog, .part = std::move(part)});
+  const absl::StatusOr<std::string> profile = encoder.Encode(request.profile, request.symbols);
   if (!profile.ok()) return profile.status();
   // A text that does not occur in the parts.
   std::string boundary = "strobe-boundary";

@@ -77,18 +77,23 @@ std::int64_t RejectedProfiles(std::string_view body) {
 
 class OtlpBackend final : public HttpBackend {
  public:
-  OtlpBackend(HttpEndpoint endpoint, bool is_compressed)
-      : endpoint_(std::move(endpoint)), is_compressed_(is_compressed) {}
+  OtlpBackend(HttpEndpoint endpoint, OtlpOptions encoding, bool is_compressed)
+      : endpoint_(std::move(endpoint)),
+        encoding_(std::move(encoding)),
+        is_compressed_(is_compressed) {}
   [[nodiscard]] std::string_view name() const override { return "otlp"; }
   [[nodiscard]] const HttpEndpoint& endpoint() const override { return endpoint_; }
 
   [[nodiscard]] absl::StatusOr<std::vector<HttpMessage>> Build(
       const ExportRequest& request) const override {
+    absl::StatusOr<std::string> bytes =
+        OtlpEncoder(encoding_).Encode(request.profile, request.symbols);
+    if (!bytes.ok()) return bytes.status();
     HttpMessage message{
-        .headers = {{.name = "Content-Type", .value = std::string(request.content_type)}},
-        .body = std::string(request.bytes)};
+        .headers = {{.name = "Content-Type", .value = std::string(OtlpEncoder::kContentType)}},
+        .body = *std::move(bytes)};
     if (is_compressed_) {
-      absl::StatusOr<std::string> compressed = internal::Gzip(request.bytes);
+      absl::StatusOr<std::string> compressed = internal::Gzip(message.body);
       if (!compressed.ok()) return compressed.status();
       message.body = *std::move(compressed);
       message.headers.push_back({.name = "Content-Encoding", .value = "gzip"});
@@ -116,6 +121,7 @@ class OtlpBackend final : public HttpBackend {
 
  private:
   const HttpEndpoint endpoint_;
+  const OtlpOptions encoding_;
   const bool is_compressed_;
 };
 
@@ -132,7 +138,7 @@ HttpOptions HttpOptionsOf(const OtlpExporterOptions& options) {
 std::span<const BasicOptionRow<OtlpExporterOptions>> OtlpOptionTable() { return kOtlpTable; }
 
 absl::StatusOr<std::shared_ptr<const HttpBackend>> MakeOtlpBackend(
-    const OtlpExporterOptions& options) {
+    const OtlpExporterOptions& options, OtlpOptions encoding) {
   if (absl::Status status = internal::CheckRows(OtlpOptionTable(), options); !status.ok())
     return status;
   const bool has_own = !options.profiles_endpoint->empty();
@@ -143,7 +149,8 @@ absl::StatusOr<std::shared_ptr<const HttpBackend>> MakeOtlpBackend(
   if (!endpoint.ok()) return endpoint.status();
   const absl::Status status = internal::AddHeaders(*endpoint, "otlp.headers", *options.headers);
   if (!status.ok()) return status;
-  return std::make_shared<const OtlpBackend>(*std::move(endpoint), *options.compression == "gzip");
+  return std::make_shared<const OtlpBackend>(*std::move(endpoint), std::move(encoding),
+                                             *options.compression == "gzip");
 }
 
 std::vector<std::pair<std::string, std::string>> OtlpResource() {
@@ -174,7 +181,8 @@ OtlpExporter::OtlpExporter(OtlpExporterOptions given, HttpTools tools)
     : HttpExporter([&] {
         const OtlpExporterOptions options =
             internal::WithEnvironment(std::move(given), OtlpOptionTable());
-        return HttpExporter(MakeOtlpBackend(options), HttpOptionsOf(options), std::move(tools));
+        return HttpExporter(MakeOtlpBackend(options, {.resource = OtlpResource()}),
+                            HttpOptionsOf(options), std::move(tools));
       }()) {}
 
 }  // namespace strobe

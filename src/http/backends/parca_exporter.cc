@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "backend_parts.h"
-#include "pprof_file.h"
+#include "strobe/encode/pprof_encoder.h"
 
 namespace strobe {
 namespace {
@@ -17,7 +18,6 @@ using internal::kEqualPairs;
 using internal::KeyValue;
 using internal::kLine;
 using internal::kUrl;
-using internal::PprofFile;
 
 constexpr std::array kParcaTable = {
     FieldRow<ParcaOptions, &ParcaOptions::url, kUrl>("STROBE_PARCA_URL", "parca.url",
@@ -39,24 +39,27 @@ class ParcaBackend final : public HttpBackend {
 
   [[nodiscard]] absl::StatusOr<std::vector<HttpMessage>> Build(
       const ExportRequest& request) const override {
-    absl::StatusOr<PprofFile> file = PprofFile::Read(request.bytes);
-    if (!file.ok()) return file.status();
-    PprofFile::Part part;
-    for (std::size_t i = 0; i < file->value_types().size(); ++i) part.columns.push_back(i);
+    const Profile& profile = request.profile;
+    const absl::StatusOr<ProfileView> view = ProfileView::Make(profile, request.symbols);
+    if (!view.ok()) return view.status();
+    PprofPart part;
+    for (std::size_t i = 0; i < profile.value_types.size(); ++i) part.columns.push_back(i);
     std::string series;
-    std::vector<std::string> threads = file->Threads();
+    std::set<std::string> names;
+    for (std::size_t i = 0; i < profile.samples.size(); ++i)
+      names.insert(profile.Labels(i).Text(kThreadNameLabel));
+    std::vector<std::string> threads(names.begin(), names.end());
     if (threads.empty()) threads.emplace_back();  // a period without samples is one, too
     const std::size_t own =
         threads.size() <= kMaxParcaSeries ? threads.size() : kMaxParcaSeries - 1;
     for (std::size_t i = 0; i < own; ++i) {
       part.threads = {{threads[i]}};
-      if (absl::Status status = AddSeries(*file, part, threads[i], request, series); !status.ok())
+      if (absl::Status status = AddSeries(*view, part, threads[i], series); !status.ok())
         return status;
     }
     if (own < threads.size()) {
       part.threads = {{threads.begin() + static_cast<std::ptrdiff_t>(own), threads.end()}};
-      if (absl::Status status = AddSeries(*file, part, kOtherThreads, request, series);
-          !status.ok())
+      if (absl::Status status = AddSeries(*view, part, kOtherThreads, series); !status.ok())
         return status;
     }
     return std::vector<HttpMessage>{
@@ -79,10 +82,10 @@ class ParcaBackend final : public HttpBackend {
 
  private:
   // Appends one series.
-  absl::Status AddSeries(const PprofFile& file, const PprofFile::Part& part,
-                         std::string_view thread, const ExportRequest& request,
+  absl::Status AddSeries(const ProfileView& view, const PprofPart& part, std::string_view thread,
                          std::string& series) const {
-    const absl::StatusOr<std::string> bytes = file.Write(part);
+    const absl::StatusOr<std::string> bytes =
+        PprofEncoder({.moments = false, .part = part}).Encode(view);
     if (!bytes.ok()) return bytes.status();
     std::string labels;
     const auto add = [&labels](std::string_view name, std::string_view value) {
@@ -90,7 +93,7 @@ class ParcaBackend final : public HttpBackend {
                       ",\"value\":", JsonString(value), "}");
     };
     add("__name__", "process_cpu");
-    add("job", internal::FirstOf(job_, request.profile.program));
+    add("job", internal::FirstOf(job_, view.profile().program));
     for (const KeyValue& label : labels_) add(internal::LabelName(label.key), label.value);
     if (!thread.empty()) add("thread_name", thread);
     absl::StrAppend(&series, series.empty() ? "" : ",", "{\"labels\":{\"labels\":[", labels,

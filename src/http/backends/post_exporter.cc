@@ -24,6 +24,7 @@ class PostBackend final : public HttpBackend {
   explicit PostBackend(HttpEndpoint endpoint) : endpoint_(std::move(endpoint)) {}
   [[nodiscard]] std::string_view name() const override { return "post"; }
   [[nodiscard]] const HttpEndpoint& endpoint() const override { return endpoint_; }
+  [[nodiscard]] bool TakesProfiles() const override { return false; }
   [[nodiscard]] absl::StatusOr<std::vector<HttpMessage>> Build(
       const ExportRequest& request) const override {
     return std::vector<HttpMessage>{

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "backend_parts.h"
-#include "pprof_file.h"
+#include "strobe/encode/pprof_encoder.h"
 
 namespace strobe {
 namespace {
@@ -17,7 +17,6 @@ using internal::kEqualPairs;
 using internal::KeyValue;
 using internal::kLine;
 using internal::kUrl;
-using internal::PprofFile;
 
 constexpr std::array kPyroscopeTable = {
     FieldRow<PyroscopeOptions, &PyroscopeOptions::url, kUrl>(
@@ -71,18 +70,20 @@ class PyroscopeBackend final : public HttpBackend {
 
   [[nodiscard]] absl::StatusOr<std::vector<HttpMessage>> Build(
       const ExportRequest& request) const override {
-    absl::StatusOr<PprofFile> file = PprofFile::Read(request.bytes);
-    if (!file.ok()) return file.status();
-    std::map<std::string_view, PprofFile::Part> parts;
-    const std::vector<PprofFile::ValueType> types = file->value_types();
+    const absl::StatusOr<ProfileView> view = ProfileView::Make(request.profile, request.symbols);
+    if (!view.ok()) return view.status();
+    std::map<std::string_view, PprofPart> parts;
+    const std::vector<ValueType>& types = request.profile.value_types;
     for (std::size_t i = 0; i < types.size(); ++i)
       parts[FamilyOf(types[i].type)].columns.push_back(i);
     std::vector<HttpMessage> messages;
     for (const auto& [family, part] : parts) {
       // A period without samples is one request, too: the server sees that the program runs.
-      const bool is_needed = file->HasSamples(part) || (messages.empty() && family == "cpu");
+      const bool is_needed =
+          part.HasSamplesOf(request.profile) || (messages.empty() && family == "cpu");
       if (!is_needed && parts.size() > 1) continue;
-      absl::StatusOr<std::string> bytes = file->Write(part);
+      absl::StatusOr<std::string> bytes =
+          PprofEncoder({.moments = false, .part = part}).Encode(*view);
       if (!bytes.ok()) return bytes.status();
       messages.push_back(
           {.query = Query(request.profile),

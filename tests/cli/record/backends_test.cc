@@ -1,37 +1,25 @@
 #include "../../../src/cli/record/backends.h"
 
-#include <algorithm>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 
 namespace strobe::internal {
 namespace {
 
-struct UseOfBackend {
-  template <class Encoder>
-  std::string operator()(const HttpExporter& /*exporter*/, const Encoder& /*encoder*/) const {
-    return std::string(Encoder::kFileSuffix);
-  }
-};
-
 TEST(BackendsTest, EachOneThatIsListedIsThere) {
-  const std::vector<std::string> names = absl::StrSplit(std::string(kBackends), ", ");
-  EXPECT_EQ(names.size(), 5u);
-  for (const std::string& name : names) {
-    const std::string suffix =
-        WithBackend(name, "http://localhost:1", std::string("none"), UseOfBackend());
-    EXPECT_NE(suffix, "none") << name;
-    EXPECT_EQ(suffix == PprofEncoder::kFileSuffix, name != "otlp") << name;
+  EXPECT_EQ(BackendNames(), "datadog, pyroscope, parca, otlp, post");
+  for (const Backend& backend : kBackends) {
+    const auto exporter = BackendExporter(backend.name, "http://localhost:1");
+    ASSERT_TRUE(exporter.has_value()) << backend.name;
+    EXPECT_TRUE(exporter->status().ok()) << exporter->status();
+    EXPECT_EQ(exporter->TakesProfiles(), backend.name != "post") << backend.name;
   }
 }
 
 TEST(BackendsTest, OthersAreNone) {
   for (const char* const name : {"", "Datadog", "datadog ", "files"})
-    EXPECT_EQ(WithBackend(name, "", std::string("none"), UseOfBackend()), "none") << name;
+    EXPECT_FALSE(BackendExporter(name, "").has_value()) << name;
 }
 
 }  // namespace

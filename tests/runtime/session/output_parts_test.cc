@@ -3,6 +3,7 @@
 #include <string>
 #include <tuple>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "strobe/testing/fakes/archetypes.h"
 
@@ -32,6 +33,24 @@ TEST(OutputPartsTest, EachOutputIsMadeOfWhatItWasGivenAndOfTheOptions) {
   const Profile profile;
   EXPECT_EQ(*std::get<0>(outputs).Send(profile, Symbols()), "echo .noneapplication/octet-stream");
   EXPECT_EQ(*std::get<1>(outputs).Send(profile, Symbols()), "nowhere");
+}
+
+struct ProfileTaker {
+  [[nodiscard]] bool TakesProfiles() const { return true; }
+  absl::StatusOr<std::string> Export(const ExportRequest& request) {
+    return absl::StrCat(request.profile.program, " ", request.symbols.partly_named, " ",
+                        request.bytes.size());
+  }
+};
+
+TEST(OutputPartsTest, AnExporterThatTakesProfilesHasNoUseForTheEncoder) {
+  auto outputs =
+      MakeOutputs(std::tuple<Output<RefusingEncoder, ProfileTaker>>{}, ExporterOptions{});
+  Profile profile;
+  profile.program = "shop";
+  Symbols symbols;
+  symbols.partly_named = "libz.so";
+  EXPECT_EQ(*std::get<0>(outputs).Send(profile, symbols), "shop libz.so 0");
 }
 
 TEST(OutputPartsTest, AnEncodersErrorIsTheOutputs) {

@@ -35,14 +35,21 @@ struct OutputParts {
 
   absl::StatusOr<std::string> Send(const Profile& profile, const Symbols& symbols,
                                    ExportDeadline deadline = {}, bool has_newer = false) {
-    const absl::StatusOr<std::string> bytes = encoder.Encode(profile, symbols);
+    absl::StatusOr<std::string> bytes = "";
+    if (!TakesProfiles()) bytes = encoder.Encode(profile, symbols);
     if (!bytes.ok()) return bytes.status();
     return exporter.Export({.bytes = *bytes,
                             .file_suffix = E::kFileSuffix,
                             .content_type = E::kContentType,
                             .profile = profile,
+                            .symbols = symbols,
                             .deadline = deadline,
                             .has_newer = has_newer});
+  }
+
+  [[nodiscard]] bool TakesProfiles() const {
+    if constexpr (ProfileTakingExporter<X>) return exporter.TakesProfiles();
+    return false;
   }
 
   E encoder;

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "record/backends.h"
 #include "strobe/allocations/allocation_sampling.h"
@@ -8,26 +10,22 @@
 namespace strobe::internal {
 namespace {
 
-template <class Base, class Encoder>
+template <class Base>
 struct OverHttp : Base {
-  using Outputs = OutputList<Output<Encoder, HttpExporter>>;
+  using Outputs = OutputList<Output<PprofEncoder, HttpExporter>>;
 };
 
 }  // namespace
 
-std::string HttpOutputs() { return absl::StrCat(", ", std::string(kBackends)); }
+std::string HttpOutputs() { return absl::StrCat(", ", BackendNames()); }
 
 Serve ServeWithHttpOutput(std::string_view name) {
-  const auto serve = []<class E>(const HttpExporter& exporter, const E& encoder) -> Serve {
-    using Default = OverHttp<DefaultTraits, E>;
-    using Allocations = OverHttp<AllocationTraits, E>;
-    return [encoder, exporter](const WorkerSocket& socket, const SharedArea* own_area) {
-      return ServeProgram<Default, Allocations>(socket, own_area,
-                                                {.encoder = encoder, .exporter = exporter},
-                                                {.encoder = encoder, .exporter = exporter});
-    };
+  const std::optional<HttpExporter> exporter = BackendExporter(name, "");
+  if (!exporter) return {};
+  return [exporter = *exporter](const WorkerSocket& socket, const SharedArea* own_area) {
+    return ServeProgram<OverHttp<DefaultTraits>, OverHttp<AllocationTraits>>(
+        socket, own_area, {.exporter = exporter}, {.exporter = exporter});
   };
-  return WithBackend(name, "", Serve(), serve);
 }
 
 }  // namespace strobe::internal
