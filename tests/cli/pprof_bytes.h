@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "../../src/encode/pprof_fields.h"
+#include "../../src/encode/pprof/pprof_fields.h"
 #include "../../src/encode/proto_writer.h"
 
 namespace strobe::internal {

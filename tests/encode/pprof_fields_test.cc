@@ -1,4 +1,4 @@
-#include "../../src/encode/pprof_fields.h"
+#include "../../src/encode/pprof/pprof_fields.h"
 
 #include <optional>
 #include <set>

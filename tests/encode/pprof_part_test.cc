@@ -1,4 +1,6 @@
-// Parts of a profile as pprof, as servers get them that want one value type, or one thread, in each.
+// What servers get that want one value type, or one thread, in each file.
+#include "strobe/encode/pprof_part.h"
+
 #include <string>
 #include <string_view>
 #include <utility>
@@ -7,7 +9,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "strobe/encode/pprof_encoder.h"
-#include "strobe/encode/pprof_part.h"
 #include "strobe/testing/pprof_reader.h"
 #include "strobe/testing/profiles.h"
 

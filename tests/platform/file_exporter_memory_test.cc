@@ -52,7 +52,7 @@ class FileExporterMemoryTest : public FileExporterTest {
     try {
       failures_left = failures;
       until_failure = successes;
-      path = exporter.Export({bytes, ".pb.gz", "application/octet-stream", profile});
+      path = exporter.Export({bytes, ".pb.gz", "application/octet-stream", profile, {}});
     } catch (const std::bad_alloc&) {
     }
     until_failure = INT_MAX;

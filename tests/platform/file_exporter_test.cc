@@ -208,7 +208,7 @@ TEST_F(FileExporterTest, ErrorsCarryThePathAndTheReason) {
 TEST_F(FileExporterTest, WritesToTheDirectoriesOfItsPlatform) {
   ManualPlatform::Reset();
   PlatformFileExporter<ManualPlatform> exporter({.directory = "profiles"});
-  EXPECT_THAT(exporter.Export({"bytes", ".pb.gz", "", Profile()}).value_or("nowhere"),
+  EXPECT_THAT(exporter.Export({"bytes", ".pb.gz", "", Profile(), {}}).value_or("nowhere"),
               StartsWith("/profiles/program."));
   EXPECT_EQ(ManualPlatform::TheDirectories().Names("/profiles").size(), 1u);
 }

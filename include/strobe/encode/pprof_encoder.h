@@ -53,8 +53,8 @@ struct PprofOptions {
 };
 
 // * Ids are 1, 2, 3 and so on (Parca refuses others): location i + 1 is frame i, or the i-th that a
-//   part needs. Mappings and functions are numbered in the order of their first use. The program is the first mapping; other modules are left out if
-//   no location lies in them.
+//   part needs. Mappings and functions are numbered in the order of their first use. The program is
+//   the first mapping; other modules are left out if no location lies in them.
 // * A location has a mapping only if its address lies in that mapping; a pseudo-frame has neither a
 //   mapping nor an address. Code without a name keeps its address, and has the function
 //   "[libz.so.1]".
@@ -74,8 +74,8 @@ class PprofEncoder {
   PprofEncoder() = default;
   explicit PprofEncoder(PprofOptions options) : options_(std::move(options)) {}
 
-  // InvalidArgument if an index of the profile or of the part is out of range, OutOfRange if the message is too
-  // long, ResourceExhausted if there is no memory to compress it.
+  // InvalidArgument if an index of the profile or of the part is out of range, OutOfRange if the
+  // message is too long, ResourceExhausted if there is no memory to compress it.
   absl::StatusOr<std::string> Encode(const Profile& profile, const Symbols& symbols);
   // The same of a profile that is encoded several times, in parts.
   absl::StatusOr<std::string> Encode(const ProfileView& view);

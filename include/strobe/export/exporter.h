@@ -82,7 +82,7 @@ struct ExporterAccount {
 // * Check(), optional: OK, or why no profile can be delivered until somebody changes something: the
 //   program, its options or the system. Start calls it, and returns the error. What may pass by
 //   itself is no error: a disk without room, a server that does not answer.
-// * Export(request) delivers all of the profile or none, and returns where they went (a path, a URL)
+// * Export(request) delivers all of the profile or none, and returns where it went (a path, a URL)
 //   or the reason of the failure. It may take long: only this output's next export waits for it.
 //   An exporter that has not returned by request.deadline is left behind when the session stops.
 //   After an error that RefusesProfile the profile is dropped and counted. After any other error

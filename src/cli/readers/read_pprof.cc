@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "../../encode/pprof_fields.h"
+#include "../../encode/pprof/pprof_fields.h"
 #include "../../encode/proto_reader.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"

@@ -11,16 +11,16 @@
 #include <variant>
 #include <vector>
 
+#include "../gzip.h"
+#include "../numbers.h"
+#include "../profile_comments.h"
+#include "../proto_writer.h"
+#include "../sample_parts.h"
+#include "../string_table.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "gzip.h"
-#include "numbers.h"
 #include "pprof_fields.h"
-#include "profile_comments.h"
-#include "proto_writer.h"
-#include "sample_parts.h"
-#include "string_table.h"
 #include "strobe/core/label_set.h"
 #include "strobe/core/module_map.h"
 #include "strobe/core/sample_context.h"
@@ -71,7 +71,7 @@ class PprofEncoding {
   }
 
   absl::Status Run() {
-    NumberLocations();
+    FindUsed();
     WriteValueTypes();
     WriteLocations();
     WriteMappings();
@@ -92,7 +92,7 @@ class PprofEncoding {
   }
   template <class Visitor>
   void VisitRows(Visitor&& visit) const;
-  void NumberLocations();
+  void FindUsed();
   void WriteValueType(ProfileField field, std::string_view type, std::string_view unit);
   [[nodiscard]] std::string_view NameOfColumn(std::size_t index) const;
   void WriteValueTypes();
@@ -103,6 +103,7 @@ class PprofEncoding {
   void WriteHead();
   void WriteLabel(std::uint32_t key, const Label& label);
   void EncodeCommonLabels(const LabelSet& set);
+  void EncodeLabelSet(const LabelSet& set);
   void EncodeLabels();
   void WriteSample(std::uint32_t sample, std::span<const std::int64_t> values,
                    std::int64_t time_ns);
@@ -114,6 +115,7 @@ class PprofEncoding {
   std::optional<internal::SampleParts> parts_;  // if moments are written
   std::vector<std::size_t> columns_;            // of the profile, that are written
   std::vector<std::uint32_t> locations_;        // the id of each frame; 0 for none
+  std::vector<bool> has_labels_;                // of each label set: it is written
   internal::Numbers mappings_;
   internal::Numbers functions_;
   internal::StringTable strings_;
@@ -143,11 +145,14 @@ void PprofEncoding::VisitRows(Visitor&& visit) const {
   }
 }
 
-void PprofEncoding::NumberLocations() {
+// All of a whole profile is used; of a part's profile, what its rows refer to.
+void PprofEncoding::FindUsed() {
   locations_.assign(profile_.frames.size(), options_.part ? 0 : 1);
+  has_labels_.assign(profile_.label_sets.size(), !options_.part);
   if (options_.part) {
     VisitRows([this](std::uint32_t sample, auto /*values*/, std::int64_t /*time_ns*/) {
       view_.VisitStack(sample, [this](std::uint32_t frame) { locations_[frame] = 1; });
+      has_labels_[profile_.samples[sample].labels] = true;
       return true;
     });
   }
@@ -305,25 +310,16 @@ void PprofEncoding::EncodeCommonLabels(const LabelSet& set) {
   }
 }
 
+void PprofEncoding::EncodeLabelSet(const LabelSet& set) {
+  if (options_.labels == PprofLabels::kCommon) return EncodeCommonLabels(set);
+  for (const Label& label : set.labels()) WriteLabel(strings_.Index(label.key), label);
+}
+
 void PprofEncoding::EncodeLabels() {
   label_offsets_.reserve(profile_.label_sets.size() + 1);
   label_offsets_.push_back(0);
-  std::vector<bool> is_used(profile_.label_sets.size(), !options_.part);
-  if (options_.part) {
-    VisitRows([&](std::uint32_t sample, auto /*values*/, std::int64_t /*time_ns*/) {
-      is_used[profile_.samples[sample].labels] = true;
-      return true;
-    });
-  }
   for (std::size_t i = 0; i < profile_.label_sets.size(); ++i) {
-    const LabelSet& set = profile_.label_sets[i];
-    if (!is_used[i]) {
-      // Its texts would be in the file, too.
-    } else if (options_.labels == PprofLabels::kDatadog) {
-      for (const Label& label : set.labels()) WriteLabel(strings_.Index(label.key), label);
-    } else {
-      EncodeCommonLabels(set);
-    }
+    if (has_labels_[i]) EncodeLabelSet(profile_.label_sets[i]);
     label_offsets_.push_back(labels_.size());
   }
 }
