@@ -4,7 +4,6 @@
 #include <cctype>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <system_error>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "backend_parts.h"
 #include "strobe/base/split_mix.h"
 #include "strobe/encode/pprof_encoder.h"
+#include "strobe/platform/program_place.h"
 
 namespace strobe {
 namespace {
@@ -191,32 +191,6 @@ absl::StatusOr<std::vector<HttpMessage>> DatadogBackend::Build(const ExportReque
   return std::vector<HttpMessage>{std::move(message)};
 }
 
-std::string FirstLine(const char* path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-// The container's id is the last part of a control group's path that looks like one: 64 hexadecimal
-// digits, or a UUID.
-std::string ContainerId() {
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    std::string_view part = std::string_view(line).substr(line.rfind('/') + 1);
-    for (const std::string_view end : {".scope"}) {
-      if (part.ends_with(end)) part.remove_suffix(end.size());
-    }
-    part = part.substr(part.rfind(':') == std::string_view::npos ? 0 : part.rfind(':') + 1);
-    if (const std::size_t dash = part.rfind('-');
-        dash != std::string_view::npos && part.size() - dash - 1 == 64)
-      part.remove_prefix(dash + 1);
-    const bool is_hex = part.find_first_not_of("0123456789abcdef-") == std::string_view::npos;
-    if (is_hex && (part.size() == 64 || part.size() == 36)) return std::string(part);
-  }
-  return {};
-}
-
 absl::StatusOr<HttpEndpoint> AgentEndpoint(const DatadogOptions& options) {
   if (!options.agent_url->empty())
     return internal::EndpointOf("datadog.agent_url (DD_TRACE_AGENT_URL)", *options.agent_url,
@@ -240,8 +214,8 @@ std::span<const BasicOptionRow<DatadogOptions>> DatadogOptionTable() { return kD
 DatadogProcess ReadDatadogProcess() {
   std::random_device random;
   const auto word = [&random] { return std::uint64_t{random()} << 32 | random(); };
-  return {.container_id = ContainerId(),
-          .host = FirstLine("/proc/sys/kernel/hostname"),
+  return {.container_id = internal::ContainerId(),
+          .host = internal::HostName(),
           .seed = {word(), word()}};
 }
 

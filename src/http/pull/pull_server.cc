@@ -1,7 +1,5 @@
 #include "strobe/http/pull_server.h"
 
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -9,15 +7,14 @@
 #include "linux/pull_listener.h"
 #include "strobe/core/settings/option_rows.h"
 #include "strobe/platform/native.h"
+#include "strobe/platform/program_place.h"
 
 namespace strobe {
 namespace {
 
-// The program's arguments, each with a NUL behind it where the system says so.
+// The program's arguments, or its name.
 std::string CommandLine() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  while (text.ends_with('\0')) text.pop_back();
+  std::string text = internal::CommandLine();
   return text.empty() ? NativePlatform::ProgramName() : text;
 }
 

@@ -1,0 +1,9 @@
+#include "strobe/platform/program_place.h"
+
+namespace strobe::internal {
+
+std::string HostName() { return {}; }
+std::string ContainerId() { return {}; }
+std::string CommandLine() { return {}; }
+
+}  // namespace strobe::internal
