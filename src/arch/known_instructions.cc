@@ -37,6 +37,13 @@ constexpr std::uint8_t kStart[] = {0x48, 0x31, 0xED, 0x48, 0x89, 0xE7, 0x48, 0x8
 constexpr std::size_t kStartDistanceBytes = 4;
 constexpr std::uint8_t kAlignStack[] = {0x48, 0x83, 0xE4, 0xF0};
 
+// glibc's dynamic loader begins the program: mov rdi, rsp; call _dl_start | mov r12, rax. Then it
+// calls the libraries' constructors: xor ebp, ebp; call _dl_init | lea rdx, [rip + 4 bytes].
+constexpr std::uint8_t kPassStack[] = {0x48, 0x89, 0xE7};
+constexpr std::uint8_t kKeepEntry[] = {0x49, 0x89, 0xC4};
+constexpr std::uint8_t kClearFp[] = {0x31, 0xED};
+constexpr std::uint8_t kPassFini[] = {0x48, 0x8D, 0x15};
+
 // What programs begin with, behind endbr64 if their system has that.
 constexpr std::uint8_t kLoader[] = {0x48, 0x89, 0xE7, 0xE8};
 constexpr std::uint8_t kEndbr[] = {0xF3, 0x0F, 0x1E, 0xFA};
@@ -58,6 +65,12 @@ bool IsStart(std::span<const std::uint8_t> before) {
   before = before.first(before.size() - std::size(kAlignStack));
   return before.size() >= kStartDistanceBytes &&
          EndsWith(before.first(before.size() - kStartDistanceBytes), kStart);
+}
+
+// Whether the loader's _start calls between the two.
+bool IsLoader(std::span<const std::uint8_t> before, std::span<const std::uint8_t> after) {
+  return (EndsWith(before, kPassStack) && StartsWith(after, kKeepEntry)) ||
+         (EndsWith(before, kClearFp) && StartsWith(after, kPassFini));
 }
 
 void FindCloneEnds(std::span<const std::uint8_t> text, std::vector<std::size_t>& found) {
@@ -109,7 +122,8 @@ std::vector<std::size_t> FindStackEnds(std::span<const std::uint8_t> text) {
     const bool is_finish = EndsWith(before, kXorRdi) && StartsWith(after, kHlt);
     const bool is_goexit = EndsWith(before, kNop) && StartsWith(after, kNopAndPadding);
     if (is_finish || is_goexit) found.push_back(is_finish ? at - std::size(kXorRdi) : at);
-    if (IsStart(before) && at + kCallBytes <= text.size()) found.push_back(at + kCallBytes);
+    const bool is_start = IsStart(before) || IsLoader(before, after);
+    if (is_start && at + kCallBytes <= text.size()) found.push_back(at + kCallBytes);
   }
   std::ranges::sort(found);
   return found;

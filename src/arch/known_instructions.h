@@ -22,8 +22,8 @@ struct StackProbe {
 std::vector<StackProbe> FindStackProbes(std::span<const std::uint8_t> text);
 
 // The addresses on x86-64 that the first function of a stack returns to: of a coroutine of
-// Boost.Context's make_fcontext and its copies, of Go's goroutines, and of musl's threads (__clone)
-// and programs (_start).
+// Boost.Context's make_fcontext and its copies, of Go's goroutines, of musl's threads (__clone)
+// and programs (_start), and of glibc's dynamic loader (_start).
 std::vector<std::size_t> FindStackEnds(std::span<const std::uint8_t> text);
 
 // Whether the kernel begins programs at `code`: the dynamic loader's `mov rdi, rsp; call`, glibc's

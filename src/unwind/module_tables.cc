@@ -134,10 +134,13 @@ void ModuleTables::AddUndescribed(Address first, Address limit, CompiledCfi& com
   const auto bytes = static_cast<std::uint32_t>(limit - first);
   MemoryWindows memory(read_);
   std::vector<std::uint8_t> text;
-  // Where nothing can be read, the module was just being unloaded.
+  // Where not even the first can be read, the module was just being unloaded. The last one may lie
+  // behind the end of a file.
+  bool has_read = false;
   const auto read = [&](Address begin, Address end) {
-    text.resize(memory.has_failed() ? 0 : static_cast<std::size_t>(end - begin));
+    text.resize(has_read || !memory.has_failed() ? static_cast<std::size_t>(end - begin) : 0);
     text.resize(memory(begin, text));
+    has_read |= !text.empty();
   };
   std::vector<UnknownStretch> stretches = UnknownStretches(compiled, bytes, 1);
   std::erase_if(stretches, &IsFilling);

@@ -64,6 +64,17 @@ TEST(FindStackEnds, AreWhereMuslCallsThreadsAndTheProgram) {
   }
 }
 
+TEST(FindStackEnds, AreWhereGlibcsLoaderCallsItselfAndTheConstructors) {
+  const Code start = {0x48, 0x89, 0xE7, 0xE8, 1, 2, 3, 4, 0x49, 0x89, 0xC4};
+  const Code init = {0x31, 0xED, 0xE8, 1, 2, 3, 4, 0x48, 0x8D, 0x15};
+  EXPECT_EQ(FindStackEnds(Join({start, Code(5), init})),
+            (std::vector<std::size_t>{8, start.size() + 5 + 7}));
+  for (const Code& whole : {start, init}) {
+    EXPECT_TRUE(FindStackEnds(std::span(whole).first(whole.size() - 1)).empty());
+    EXPECT_TRUE(FindStackEnds(std::span(whole).last(whole.size() - 1)).empty());
+  }
+}
+
 TEST(KnownInstructions, BeginPrograms) {
   const std::vector<std::uint8_t> loader = {0x48, 0x89, 0xE7, 0xE8};
   const std::vector<std::uint8_t> glibc = {0xF3, 0x0F, 0x1E, 0xFA, 0x31, 0xED, 0x49, 0x89, 0xD1};

@@ -185,6 +185,23 @@ TEST_F(ModuleTablesTest, AStackEndHasARule) {
   EXPECT_EQ(RuleAt(tables, 1, 0x7F), UnwindRule::Stop()) << "a walk asks before a return address";
 }
 
+// A segment's last page goes on behind the end of the file, where nothing can be read.
+TEST_F(ModuleTablesTest, CodeThatIsKnownHasItsRulesThoughTheLastPageEndsEarly) {
+  const Bytes finish = {0x48, 0x31, 0xFF, 0xE8, 1, 2, 3, 4, 0xF4};  // xor rdi, rdi; call; hlt
+  EhFrameBuilder builder;
+  const std::size_t cie = builder.Cie();
+  builder.Fde(cie, kText, 0x100, DefCfaOffset(16));
+  builder.Fde(cie, kText + 0x200, 0x100, DefCfaOffset(16));
+  builder.Terminate();
+  FakeMemory memory;
+  memory.Map(EhFrameBuilder::kEhFrame, builder.bytes);
+  memory.Map(kText, Join({Bytes(0x100, 0x90), finish, Bytes(0x1F7, 0x90)}));
+  const AnyMemoryReader read = std::ref(memory);
+  ModuleTables tables(module_, {Architecture::kX86_64, read, read_debug_frame_, &share_table_});
+  ASSERT_TRUE(tables.Build(0));
+  EXPECT_EQ(RuleAt(tables, 0, 0xFF), UnwindRule::Stop()) << "a walk asks before a return address";
+}
+
 TEST_F(ModuleTablesTest, AStoreMayHaveTheTable) {
   std::vector<std::size_t> asked;
   bool builds = false;
