@@ -156,6 +156,7 @@ class Session {
     NoteSlowSpans(recorder().continuous());
     ReclaimIdleMemory(now.monotonic_ns);
     AddLevels(recorder().continuous(), levels_);
+    drain_.kept_stacks().ForgetUnused();
     RecordedPeriod period = recorder().continuous().Take(ProcessLabels(), now);
     CountOverflows();
     period.samples.zone_frames = zone_frames_;
@@ -230,7 +231,7 @@ class Session {
   void AddLevels(Recording& recording, LevelRows<Providers>& levels) {
     if constexpr (LevelRows<Providers>::kHasLevels) {
       if (levels_key_ == Thread::kNoKey) levels_key_ = drain_.intake().AddThread(0, "[live]");
-      levels.Add(accounts_.providers(), recording, levels_key_,
+      levels.Add(accounts_.providers(), drain_.kept_stacks(), recording, levels_key_,
                  registry_.arena()->code().generation.load(std::memory_order_relaxed));
     }
   }
