@@ -323,12 +323,17 @@ std::uint32_t Aggregator::FindOrAddContext(const PeriodContext& context, Admissi
   return id | AggregatedPeriod::kContextBit;
 }
 
-// The node `skip` frames above the thread's node, at most up to the root frame.
-std::uint32_t Aggregator::RowNodeOf(const Thread& thread, std::uint64_t skip) const {
+// The node of a row whose stack lacks `skip` leaf frames of the thread's.
+std::uint32_t Aggregator::RowNodeOf(const Thread& thread, std::uint64_t skip) {
+  const std::size_t skipped = SkippedFrames(skip, thread.depth, thread.end);
+  if (skipped != 0 && skipped == thread.depth) return PseudoNode(PseudoFrame::kLost);
   std::uint32_t node = thread.node;
-  const std::uint64_t most = thread.depth > 0 ? thread.depth - 1U : 0;
-  for (std::uint64_t left = std::min(skip, most); left > 0; --left) node = trie_[node].parent;
+  for (std::size_t left = skipped; left > 0; --left) node = trie_[node].parent;
   return node;
+}
+
+std::uint32_t Aggregator::PseudoNode(PseudoFrame frame) {
+  return trie_.Child(StackTrie::kRoot, StackTrie::PseudoKey(frame), budget_, Admission::kAlways);
 }
 
 void Aggregator::AddToRow(std::uint32_t key, std::uint32_t node,
@@ -365,9 +370,7 @@ void Aggregator::AddToLast(Thread& owner, std::span<const std::int64_t> values,
 
 std::uint32_t Aggregator::PseudoRow(std::uint32_t key, PseudoFrame frame) {
   threads_[key].has_rows = true;
-  const std::uint32_t node =
-      trie_.Child(StackTrie::kRoot, StackTrie::PseudoKey(frame), budget_, Admission::kAlways);
-  return rows_.FindOrAdd(trie_, node, key, budget_, Admission::kAlways);
+  return rows_.FindOrAdd(trie_, PseudoNode(frame), key, budget_, Admission::kAlways);
 }
 
 void Aggregator::UpdateReserve() { budget_.set_reserve_bytes(threads_.size() * rows_.row_bytes()); }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "../platform/own_threads.h"
 #include "sampled_allocations.h"
 #include "strobe/allocations/live_heap.h"
 #include "strobe/platform/fork_safe_mutex.h"
@@ -70,6 +71,11 @@ void PrepareHeap() {
   heap.stacks.Clear();
 }
 
+// True on a thread that Strobe has begun.
+bool IsOnOwnThread() {
+  return IsOwnThread(NativePlatform::CurrentThreadId(), NativePlatform::ForkCount());
+}
+
 }  // namespace
 
 constinit ZeroedTable<LiveBlocks<>> live_blocks;
@@ -79,7 +85,8 @@ void* TakeAllocation(void* block, std::size_t size) noexcept {
   const int saved_errno = errno;
   const SampledAmounts amounts =
       allocation_sampler.Take(size, interval_bytes.load(std::memory_order_relaxed), NewSeed());
-  if (amounts.count > 0 && block != nullptr) {
+  // What Strobe's own threads allocate is not the program's.
+  if (amounts.count > 0 && block != nullptr && !IsOnOwnThread()) {
     const ProcessSink::Use use(sink);
     // By option, the block is kept with its stack until it is freed.
     const bool keeps_block = keeps_live_blocks.load(std::memory_order_relaxed) && MayWriteHeap();

@@ -67,6 +67,22 @@ TEST(Aggregator, AStackCanBeShownWithoutItsLeaf) {
   EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"a", "11 22"}, {128}}}));
 }
 
+// A hook's frames are left out, also where a walk ended at one of them.
+TEST(Aggregator, AStackOfWhichNothingIsLeftIsLost) {
+  Aggregator aggregator(1, kAmpleBytes);
+  const std::uint32_t a = aggregator.AddThread(1, "a");
+  const std::array<Address, 2> stack = {0x22, 0x11};
+  const auto add = [&](std::int64_t value, StackEnd end, std::uint64_t skip) {
+    const StackDelta delta{.end = end, .leaf_first = stack, .skip = skip};
+    EXPECT_TRUE(aggregator.Add(a, delta, std::array{value}));
+  };
+  add(1, StackEnd::kNoUnwindInfo, 2);
+  add(2, StackEnd::kTruncated, 9);
+  add(4, StackEnd::kComplete, 9);
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
+            (FlatProfile{{{"a", "[lost]"}, {3}}, {{"a", "11"}, {4}}}));
+}
+
 // The labels of each row with their numbers: "a request 7" -> samples.
 std::map<std::string, std::int64_t> SamplesByLabels(const Profile& profile) {
   std::map<std::string, std::int64_t> sums;

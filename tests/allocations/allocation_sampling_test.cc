@@ -15,6 +15,7 @@
 #include <iostream>
 #include <map>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -314,6 +315,33 @@ TEST(AllocationSampling, ShowsWhatIsLiveAtTheEndOfEachProfile) {
   ASSERT_EQ(profiler.Flush(), absl::OkStatus());
   profile = KeptProfiles::Take().back().profile;
   EXPECT_EQ(LiveSum(profile, "inuse_objects", {reinterpret_cast<const void*>(&GrowBlock)}), 0);
+}
+
+// No table is built when it is allocated: the collector finishes its stack.
+TEST(AllocationSampling, TheFirstBlockHasItsStack) {
+  for (const bool is_registered : {true, false}) {
+    KeptProfiles::Take();
+    AllocationProfiler profiler(
+        {.sampling = {.cpu_frequency_hz = 0}, .exporter = {.period_s = 600}});
+    ASSERT_EQ(profiler.Start(), absl::OkStatus());
+    const AllocationSampling sampling(profiler, {.interval_bytes = kInterval});
+    std::optional<Registration> registration;
+    if (is_registered) registration.emplace(profiler.RegisterThread("main"));
+    void* const block = Make(kCertainlySampled);
+    for (int i = 0; i < 3; ++i) {  // it stays known
+      ASSERT_EQ(profiler.Flush(), absl::OkStatus());
+      const Profile profile = KeptProfiles::Take().back().profile;
+      const auto column = static_cast<std::size_t>(testing::ColumnOf(profile, "inuse_space"));
+      std::int64_t bytes = 0;
+      for (std::size_t row = 0; row < profile.samples.size(); ++row) {
+        const Frame leaf = testing::FramesOf(profile, profile.samples[row]).front();
+        const Address from_begin = leaf.address - reinterpret_cast<Address>(BeginOf(MakeBlock));
+        if (from_begin < 1024) bytes += profile.Values(row)[column];
+      }
+      EXPECT_EQ(bytes, kCertainlySampled) << is_registered;
+    }
+    std::free(block);
+  }
 }
 
 // Every free of a sampled block is seen, whatever function frees it.

@@ -40,6 +40,16 @@ TEST(StackTable, GivesEachStackANumber) {
   EXPECT_EQ(table->refused(), 0U);
 }
 
+TEST(StackTable, KeepsTheNumberOfAStackThatTheCollectorFinishes) {
+  const auto table = std::make_unique<StackTable<>>();
+  const std::uint32_t stack = table->AddPending(77);
+  EXPECT_NE(table->AddPending(78), stack);
+  const Frames frames = StackOf(*table, stack).first;
+  ASSERT_EQ(frames.size(), 1U);
+  EXPECT_EQ(PendingNumber(frames[0]), 77U);
+  EXPECT_EQ(PendingNumber(0x401000), 0U);
+}
+
 TEST(StackTable, ReadsTheLeavesOfAStackThatIsTooLong) {
   const auto table = std::make_unique<StackTable<>>();
   const std::uint32_t number = table->Add(Frames{1, 2, 3, 4}, StackEnd::kTruncated);

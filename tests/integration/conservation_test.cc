@@ -323,8 +323,8 @@ __attribute__((noinline, section("after_drain"))) void AfterDrain(
   asm volatile("");
 }
 
-// Two records of 240 frames fill the ring. What does not fit rides on the next record that does, or
-// is [lost] with the thread: CaptureTest and SessionTest say which, and here it is all there.
+// Two records of 240 frames fill the ring. What does not fit is divided among the thread's other
+// samples, or is [residual], and here it is all there.
 TEST_F(Conservation, TinyRingLosesNoWeight) {
   constexpr std::int64_t kFrames = 240;
   BasicProfiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000,
@@ -352,7 +352,7 @@ TEST_F(Conservation, TinyRingLosesNoWeight) {
               });
   };
   ASSERT_TRUE(profiler.Start().ok());
-  const Brackets carried = RunBracketed(profiler, "carried", [&] {
+  const Brackets divided = RunBracketed(profiler, "divided", [&] {
     fill(200 * kMs);
     const auto is_after_drain = [](const Profile& profile, std::size_t row) {
       bool found = false;
@@ -367,7 +367,7 @@ TEST_F(Conservation, TinyRingLosesNoWeight) {
   const Brackets lost = RunBracketed(profiler, "lost", [&] { fill(200 * kMs); });
   ASSERT_TRUE(profiler.Stop().ok());
   const Exports exports = CollectingExporter::Take();
-  ExpectWithin(exports, "cpu", "carried", carried.cpu);
+  ExpectWithin(exports, "cpu", "divided", divided.cpu);
   ExpectWithin(exports, "cpu", "lost", lost.cpu);
 }
 

@@ -223,7 +223,7 @@ class Storm {
                 " truncated, %" PRIu64 " broken, %" PRIu64 " without unwind info\n",
                 stats.stack_ends[0], stats.stack_ends[4], stats.stack_ends[1], stats.stack_ends[2],
                 stats.stack_ends[3]);
-    std::printf("dropped and carried on: %" PRIu64 " for a full ring, %" PRIu64
+    std::printf("without a record: %" PRIu64 " for a full ring, %" PRIu64
                 " without registers; overflowed %" PRIu64 "; stale signals %" PRIu64
                 "; waits abandoned %" PRIu64 "; memory %.1f MiB\n",
                 stats.drops[0], stats.drops[1], stats.stacks_overflowed, stats.signals_stale,

@@ -31,8 +31,8 @@ struct StackDelta {
   StackEnd end = StackEnd::kComplete;
   std::size_t shared = 0;               // how many root frames are those of the thread's last stack
   std::span<const Address> leaf_first;  // the other frames, as WalkResult describes
-  // How many leaf frames are left out of the row's stack. The root frame always stays. The next
-  // stack shares with the whole stack.
+  // How many leaf frames are left out of the row's stack; see SkippedFrames. If that leaves none,
+  // the row is [lost]. The next stack shares with the whole stack.
   std::uint64_t skip = 0;
 };
 
@@ -146,7 +146,8 @@ class Aggregator {
   void PlaceAnew(Thread& thread, std::span<const Address> leaf_first);
   [[nodiscard]] std::uint32_t LabelsOf(std::uint32_t key, const SampleContext& context);
   [[nodiscard]] std::uint32_t FindOrAddContext(const PeriodContext& context, Admission admission);
-  [[nodiscard]] std::uint32_t RowNodeOf(const Thread& thread, std::uint64_t skip) const;
+  [[nodiscard]] std::uint32_t RowNodeOf(const Thread& thread, std::uint64_t skip);
+  [[nodiscard]] std::uint32_t PseudoNode(PseudoFrame frame);
   void AddToRow(std::uint32_t key, std::uint32_t node, std::span<const std::int64_t> values,
                 const SampleContext& context, std::int64_t time_ns);
   void AddToLast(Thread& owner, std::span<const std::int64_t> values, std::int64_t time_ns);

@@ -101,7 +101,7 @@ struct SamplingOptions {
 struct ThreadOptions {
   // The most threads that can be registered at a time.
   Option<std::int64_t> max_threads = Option<std::int64_t>::Default{16384};
-  // Size of each thread's ring; a power of two. A sample that first touches a page commits it.
+  // Size of each thread's ring, a power of two, committed by the page. With events it is 256 KiB.
   Option<std::int64_t> ring_bytes = Option<std::int64_t>::Default{32 * 1024};
   // A thread whose stack is smaller gets an alternate one for signals while it is registered,
   // unless it has one: the kernel's frame alone takes up to 11 KiB. 0 gives none. Linux only.

@@ -67,8 +67,12 @@ struct SliceHeader {
   std::array<Address, kMaxGeneralRegisters> general{};
   Address base = 0;            // address of the stack's first byte, before the copy
   std::uint64_t is_exact = 0;  // see FrameStop
+  std::uint64_t is_cut = 0;    // whether there was no room for all of the stack
+  // The number that a StackTable has for the stack, until the collector has finished the walk (see
+  // StackTable::AddPending); 0 if no table keeps the stack.
+  std::uint64_t kept_number = 0;
 };
-static_assert(sizeof(SliceHeader) == 25 * 8);
+static_assert(sizeof(SliceHeader) == 27 * 8);
 
 // The words between a record's header and its frames.
 constexpr std::size_t RecordWords(const RecordHeader& header) {

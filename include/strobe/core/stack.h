@@ -13,7 +13,7 @@ namespace strobe {
 // The profile marks all ends but kComplete. Each end is counted.
 enum class StackEnd : std::uint8_t {
   kComplete = 0,  // the outermost frame of the thread's stack was reached
-  kTruncated,     // the limit on frames was reached
+  kTruncated,     // the limit on frames, or on the copy of a stack, was reached
   // The next frame would lie outside the thread's stack, not above this one, or not aligned.
   kBroken,
   kNoUnwindInfo,  // the last frame reached has no unwind information
@@ -37,10 +37,18 @@ constexpr bool IsWhole(StackEnd end) {
   return end == StackEnd::kComplete || end == StackEnd::kCoroutine;
 }
 
+// How many of a stack's `count` frames are left out, if a sample leaves out its `skip` leaf frames.
+// A whole stack keeps its root frame. Of one that ends early nothing may be left: frames of a hook
+// are never shown.
+constexpr std::size_t SkippedFrames(std::uint64_t skip, std::size_t count, StackEnd end) {
+  const std::size_t most = IsWhole(end) && count > 0 ? count - 1 : count;
+  return skip < most ? static_cast<std::size_t>(skip) : most;
+}
+
 // Frames that are not code. They mark stacks that end early or in a coroutine, and hold weight that
 // has no stack.
 enum class PseudoFrame : std::uint8_t {
-  kTruncated = 0,  // [truncated]: root of a stack longer than the limit on frames
+  kTruncated = 0,  // [truncated]: root of a stack longer than the limits
   kBroken,         // [broken stack]: root of a stack whose chain of frames broke
   kNoUnwindInfo,   // [no unwind info]: root of a stack that ends at a frame without a table
   kLost,           // [lost]: weight of samples that no record could be written for

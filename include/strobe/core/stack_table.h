@@ -17,6 +17,14 @@
 namespace strobe {
 namespace STROBE_HIDDEN internal {
 
+// A frame that is no code: it stands for a whole stack, which the collector knows by `number`.
+constexpr Address kPendingBit = Address{1} << 63;
+constexpr Address PendingFrame(std::uint64_t number) { return number | kPendingBit; }
+// The number; 0 if the frame is code.
+constexpr std::uint64_t PendingNumber(Address frame) {
+  return (frame & kPendingBit) != 0 ? frame & ~kPendingBit : 0;
+}
+
 // A tree of frames: stacks share the frames of their roots. Frames are only added. Two threads that
 // add the same frame at the same time may add it twice, so that a stack may have more than one
 // number. Nodes fill an array from its front, so that few of them take little memory.
@@ -40,6 +48,13 @@ class StackTable {
       node = Child(node, leaf_first[i]);
     if (node == kNone) refused_.fetch_add(1, std::memory_order_relaxed);
     return node;
+  }
+
+  // The number of a stack that the collector finishes. Until then `pending` stands for it, which is
+  // not 0 and less than 2^63: Read gives its PendingFrame. kNone, and counted, without room.
+  std::uint32_t AddPending(std::uint64_t pending) noexcept {
+    const Address frame = PendingFrame(pending);
+    return Add({&frame, 1}, StackEnd::kNoUnwindInfo);
   }
 
   // Writes the frames of a stack, leaf first, as many as there is room for. Returns how many, and

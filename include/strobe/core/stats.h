@@ -13,17 +13,14 @@
 
 namespace strobe {
 
-// Why a due sample did not become a record of its own. Its weight is never lost: it is carried to
-// the thread's next record, or goes into the pseudo-frame [lost]. If memory runs out,
+// Why a due sample did not become a record. No other stack gets its weight. If a clock tells the
+// thread's amounts, the period's samples of the thread divide it, as part of the residual. Else it
+// goes into the pseudo-frame [lost], in the period that it belongs to. If memory runs out,
 // Stats::amount_dropped counts it.
 enum class DropReason : std::uint8_t {
   kRingFull = 0,  // the collector had not yet made room
   kNoRegisters,   // the signal came without the thread's registers
-  // An unwind table was not built yet, and the stack could not be copied: the stack is too large
-  // for a record, its bounds are unknown, or the ring is full of stacks that wait for tables. A
-  // record without weight has as much of the stack as fits, so that the collector can build the
-  // tables for the next sample.
-  kNoTable,
+  kNoTable,       // the ring is full of stacks that wait for unwind tables
   // The bytes in the ring were not a record: the program or another process wrote into its memory.
   kUnreadable,
   kNoMemory,  // memory ran out when the thread's account was closed

@@ -7,17 +7,31 @@
 
 #include "absl/strings/str_cat.h"
 #include "perf_fields.h"
+#include "profile/costs.h"
 #include "strobe/core/thread_info.h"
 
 namespace strobe::internal {
 namespace {
 
 constexpr std::uint32_t kKernelProcess = 0xFFFFFFFF;
-constexpr std::size_t kMaxEventColumns = 64;
+constexpr std::size_t kMaxEventColumns = 64;  // with a column of their own
 
 std::int64_t Amount(std::uint64_t amount) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   return static_cast<std::int64_t>(std::min(amount, kMost));
+}
+
+// "cycles:u" is "cycles", but a tracepoint is "sched:sched_switch". The first clock is "cpu".
+std::string ColumnName(const PerfHeader& header, const PerfEvent& event) {
+  const auto clock = std::ranges::find_if(header.events, &PerfEvent::is_clock);
+  if (event.is_clock() && event.config == clock->config) return "cpu";
+  if (event.type == PerfEvent::kTracepoint) return event.name;
+  return event.name.substr(0, event.name.find(':', 1));
+}
+
+// True if each of its samples has the amount 1.
+bool IsCountedByItsAmount(const PerfEvent& event) {
+  return event.period == 1 && !event.is_clock() && !event.is_off_cpu;
 }
 
 }  // namespace
@@ -55,7 +69,13 @@ std::uint64_t PerfAccount::Account::AllLost() const { return std::max(lost, lost
 std::int64_t PerfAccount::Account::LostAmount() const {
   constexpr double kMost = 9e18;
   const double mean = samples == 0 ? 1 : static_cast<double>(amount) / static_cast<double>(samples);
-  return static_cast<std::int64_t>(std::min(static_cast<double>(AllLost()) * mean, kMost));
+  const auto lost =
+      static_cast<std::int64_t>(std::min(static_cast<double>(AllLost()) * mean, kMost));
+  return total ? std::clamp<std::int64_t>(Amount(*total) - amount, 0, lost) : lost;
+}
+
+std::int64_t PerfAccount::Account::Residual() const {
+  return total ? std::max<std::int64_t>(Amount(*total) - SaturatedSum(amount, LostAmount()), 0) : 0;
 }
 
 PerfCounts PerfAccount::counts() const {
@@ -64,6 +84,7 @@ PerfCounts PerfAccount::counts() const {
     counts.samples += account.samples;
     counts.lost += account.AllLost();
   }
+  counts.lost = std::max(counts.lost, lost_of_rings_);
   return counts;
 }
 
@@ -75,34 +96,42 @@ void PerfAccount::SetTotals(std::span<const Total> totals) {
   }
 }
 
-// `samples`, and one column for each event with a name of its own.
+// For each event with a name of its own one column, behind one that counts its samples.
 absl::Status PerfAccount::MakeColumns() {
   if (!accounts_.empty()) return absl::OkStatus();
-  auto& types = builder_.profile().value_types;
-  types = {{"samples", "count"}};
-  accounts_.resize(header_.events.size());
+  const std::vector<PerfEvent>& events = header_.events;
+  builder_.profile().value_types = {{"samples", "count"}};
+  accounts_.resize(events.size());
   for (std::size_t i = 0; i < accounts_.size(); ++i) {
-    const PerfEvent& event = header_.events[i];
-    if (event.is_dummy()) continue;
-    // "cycles:u" is "cycles", but a tracepoint is "sched:sched_switch".
-    std::string name = event.name;
-    if (event.type != PerfEvent::kTracepoint) name = name.substr(0, name.find(':', 1));
-    const bool is_time = event.is_clock() || event.is_off_cpu;
-    if (event.is_off_cpu) off_cpu_event_ = i;
-    ValueType type{name, is_time ? "nanoseconds" : "count"};
-    const bool has_cpu = std::ranges::find(types, "cpu", &ValueType::type) != types.end();
-    if (event.is_clock() && (!has_cpu || types[1].type == "cpu")) type.type = "cpu";
-    auto found = std::ranges::find(types, type);
-    if (found == types.end()) {
-      if (types.size() == kMaxEventColumns)
-        return absl::ResourceExhaustedError("the file has too many events");
-      type.type = builder_.loaded().Keep(ValidUtf8(type.type));
-      found = types.insert(types.end(), type);
-    }
-    accounts_[i].column = static_cast<std::size_t>(found - types.begin());
+    if (!events[i].is_dummy()) AddColumnsOf(i);
   }
-  values_.resize(types.size());
+  const std::size_t count = builder_.profile().value_types.size();
+  if (count > 1 + 2 * kMaxEventColumns)
+    return absl::ResourceExhaustedError("the file has too many events");
+  values_.resize(count);
   return absl::OkStatus();
+}
+
+void PerfAccount::AddColumnsOf(std::size_t number) {
+  auto& types = builder_.profile().value_types;
+  const PerfEvent& event = header_.events[number];
+  Account& account = accounts_[number];
+  const auto find_or_add = [&](const std::string& name, const char* unit) {
+    const auto found = std::ranges::find(types, ValueType{name, unit});
+    if (found != types.end()) return static_cast<std::size_t>(found - types.begin());
+    types.push_back({builder_.loaded().Keep(ValidUtf8(name)), unit});
+    return types.size() - 1;
+  };
+  const std::string name = ColumnName(header_, event);
+  if (types.size() == 1 || types[1].type == name) {
+    account.count_column = 0;
+  } else if (!IsCountedByItsAmount(event)) {
+    account.count_column = find_or_add(absl::StrCat(name, kSampleCountSuffix), "count");
+  }
+  if (event.is_off_cpu) off_cpu_event_ = number;
+  const bool is_time = event.is_clock() || event.is_off_cpu;
+  account.column = find_or_add(name, is_time ? "nanoseconds" : "count");
+  if (event.is_switch) account.switch_column = find_or_add("context-switches", "count");
 }
 
 absl::Status PerfAccount::Take(const PerfRecord& record, std::uint64_t time) {
@@ -146,17 +175,23 @@ void PerfAccount::TakeKernelMap(std::string_view name, Address address) {
     stacks_.frames().UseKernelSymbols(symbols);
 }
 
+// A ring does not say which of its events has lost samples. An event itself does.
 void PerfAccount::TakeLost(const PerfRecord& record) {
   if (!MakeColumns().ok() || accounts_.empty()) return;
   PerfFields fields(record.body);
-  std::uint32_t event = 0;
-  if (record.type == PerfRecordType::kLost) {
-    const auto found = header_.events_by_id.find(fields.Take<std::uint64_t>());
-    if (found != header_.events_by_id.end()) event = found->second;
-  }
+  const bool is_of_ring = record.type == PerfRecordType::kLost;
+  if (is_of_ring) fields.Take<std::uint64_t>();  // of an event that has lost nothing
   const auto count = fields.Take<std::uint64_t>();
-  Account& account = accounts_[event < accounts_.size() ? event : 0];
-  (record.type == PerfRecordType::kLost ? account.lost : account.lost_samples) += count;
+  if (is_of_ring) lost_of_rings_ += count;
+  const auto has_samples = [](const PerfEvent& event) { return !event.is_dummy(); };
+  const bool has_many = std::ranges::count_if(header_.events, has_samples) > 1;
+  const std::optional<std::uint32_t> told =
+      is_of_ring ? std::nullopt : EventOfOther(header_, record);
+  if (!told && has_many) return;
+  const auto only = std::ranges::find_if(header_.events, has_samples);
+  const std::size_t event = told ? *told : static_cast<std::size_t>(only - header_.events.begin());
+  if (event >= accounts_.size() || (is_of_ring && only->counts_lost())) return;
+  (is_of_ring ? accounts_[event].lost : accounts_[event].lost_samples) += count;
 }
 
 void PerfAccount::TakeSwitch(const PerfRecord& record, std::uint64_t time) {
@@ -190,8 +225,7 @@ absl::Status PerfAccount::TakeSample(const PerfRecord& record, std::uint64_t tim
       event.is_off_cpu ? 0 : std::max<std::int64_t>(Amount(sample.period), 1);
   ++account.samples;
   account.amount = SaturatedSum(account.amount, amount);
-  std::ranges::fill(values_, 0);
-  values_[0] = 1;
+  CountSamples(account, 1);
   if (account.column != 0) values_[account.column] = amount;
   const std::uint32_t labels = threads_.LabelsOf(sample.process, sample.thread);
   const std::uint32_t stack = builder_.Stack(stacks_.Of(event, sample, record.misc));
@@ -207,10 +241,17 @@ absl::Status PerfAccount::TakeSample(const PerfRecord& record, std::uint64_t tim
   return builder_.status();
 }
 
+// Makes values_ those of a row that has so many samples, and no amount yet.
+void PerfAccount::CountSamples(const Account& account, std::int64_t samples) {
+  std::ranges::fill(values_, 0);
+  for (const std::optional<std::size_t>& column : {account.count_column, account.switch_column}) {
+    if (column) values_[*column] = samples;
+  }
+}
+
 void PerfAccount::AddPseudo(PseudoFrame frame, const Account& account, std::int64_t samples,
                             std::int64_t amount) {
-  std::ranges::fill(values_, 0);
-  values_[0] = samples;
+  CountSamples(account, samples);
   if (account.column != 0) values_[account.column] = amount;
   const std::uint32_t number = stacks_.frames().Pseudo(frame);
   builder_.AddRow(builder_.Stack(std::span(&number, 1)), builder_.Labels({}), values_);
@@ -227,9 +268,8 @@ void PerfAccount::AddResiduals() {
   for (const Account& account : accounts_) {
     const PerfEvent& event = header_.events[static_cast<std::size_t>(&account - accounts_.data())];
     // What is counted of these are the switches, not their time.
-    if (!account.total.has_value() || account.column == 0 || event.is_off_cpu) continue;
-    const std::int64_t residual =
-        Amount(*account.total) - SaturatedSum(account.amount, account.LostAmount());
+    if (account.column == 0 || event.is_off_cpu) continue;
+    const std::int64_t residual = account.Residual();
     if (residual != 0) AddPseudo(PseudoFrame::kResidual, account, 0, residual);
   }
 }

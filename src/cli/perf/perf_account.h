@@ -54,9 +54,9 @@ class PerfAccount {
   [[nodiscard]] bool has_columns() const { return !accounts_.empty(); }
   [[nodiscard]] PerfCounts counts() const;
 
-  // For each event of the header, samples that no record says are lost, and all that it has
-  // counted. What is neither in samples nor lost is [residual]: the parts of periods at the ends of
-  // threads, and time in the kernel that may not be seen.
+  // For each event of the header, the samples that it says are lost, and all that it has counted.
+  // What is neither in samples nor lost is [residual]: the parts of periods at the ends of threads,
+  // and time in the kernel that may not be seen.
   struct Total {
     std::uint64_t lost = 0;
     std::uint64_t amount = 0;
@@ -73,20 +73,27 @@ class PerfAccount {
  private:
   // Of an event.
   struct Account {
-    std::size_t column = 0;  // 0: none but `samples`
+    std::size_t column = 0;  // of its amounts; 0: none
+    // The columns that count its samples.
+    std::optional<std::size_t> count_column{};
+    std::optional<std::size_t> switch_column{};
     std::uint64_t samples = 0;
     std::int64_t amount = 0;
-    // Two records of the same: the kernel's own, and what it said at the end.
+    // Two records of the same: the ring's, and the event's own.
     std::uint64_t lost = 0;
     std::uint64_t lost_samples = 0;
     std::optional<std::uint64_t> total{};
 
     [[nodiscard]] std::uint64_t AllLost() const;
-    // With the mean amount of a sample.
+    // With the mean amount of a sample, but no more than was counted.
     [[nodiscard]] std::int64_t LostAmount() const;
+    // What was counted, and is neither in samples nor lost; nothing if samples stand for more.
+    [[nodiscard]] std::int64_t Residual() const;
   };
 
   absl::Status MakeColumns();
+  void AddColumnsOf(std::size_t number);
+  void CountSamples(const Account& account, std::int64_t samples);
   void TakeMap(const PerfRecord& record);
   void TakeKernelMap(std::string_view name, Address address);
   void TakeLost(const PerfRecord& record);
@@ -107,6 +114,7 @@ class PerfAccount {
   PerfThreads threads_{builder_, table_};
   std::shared_ptr<const KernelSymbols> kernel_symbols_;
   std::vector<Account> accounts_;  // one an event
+  std::uint64_t lost_of_rings_ = 0;
   OffCpuTimes off_cpu_;
   std::size_t off_cpu_event_ = 0;     // the one of which off_cpu_ is, if there is one
   std::vector<std::int64_t> values_;  // of one row

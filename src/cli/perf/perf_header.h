@@ -63,6 +63,8 @@ struct PerfEvent {
   bool has_ids_in_all_records = false;
   // Samples are of threads that go off a CPU, and the amount is the time until they are back.
   bool is_off_cpu = false;
+  // Each of these samples is also one of the event context-switches.
+  bool is_switch = false;
   std::string name;
 
   static constexpr std::uint32_t kHardware = 0;
@@ -71,6 +73,8 @@ struct PerfEvent {
 
   // True if its amounts are nanoseconds.
   [[nodiscard]] bool is_clock() const { return type == kSoftware && config <= 1; }
+  // True if it has itself counted the samples that it has lost (PERF_FORMAT_LOST).
+  [[nodiscard]] bool counts_lost() const { return (read_format & 16) != 0; }
   // True if it has no samples: perf adds it for the other records.
   [[nodiscard]] bool is_dummy() const { return type == kSoftware && config == 9; }
 };

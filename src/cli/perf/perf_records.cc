@@ -151,6 +151,20 @@ std::uint32_t EventOf(const PerfHeader& header, const PerfRecord& sample) {
   return found == header.events_by_id.end() ? 0 : found->second;
 }
 
+std::optional<std::uint32_t> EventOfOther(const PerfHeader& header, const PerfRecord& record) {
+  if (header.events.empty()) return std::nullopt;
+  const PerfEvent& event = header.events[0];
+  const std::uint64_t behind =
+      (event.sample_type & kPerfIdentifier) != 0 ? 0 : kPerfStreamId | kPerfCpu;
+  if (!event.has_ids_in_all_records || (event.sample_type & (kPerfIdentifier | kPerfId)) == 0)
+    return std::nullopt;
+  const std::size_t from_end = sizeof(std::uint64_t) + BytesOf(event.sample_type, behind);
+  if (from_end > record.body.size()) return std::nullopt;
+  const auto found = header.events_by_id.find(WordAt(record.body, record.body.size() - from_end));
+  if (found == header.events_by_id.end()) return std::nullopt;
+  return found->second;
+}
+
 std::optional<PerfMap> ParseMap(const PerfRecord& record) {
   constexpr std::uint16_t kIsData = 1 << 13;
   constexpr std::uint16_t kHasBuildId = 1 << 14;

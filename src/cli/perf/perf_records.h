@@ -82,6 +82,8 @@ std::uint32_t ThreadOf(const PerfHeader& header, const PerfRecord& record);
 bool IsSwitchOut(const PerfRecord& record);
 // The index of a sample's event.
 std::uint32_t EventOf(const PerfHeader& header, const PerfRecord& sample);
+// The index of the event that a record of another kind is of; nothing if it does not say so.
+std::optional<std::uint32_t> EventOfOther(const PerfHeader& header, const PerfRecord& record);
 
 // Code that a process has mapped.
 struct PerfMap {

@@ -84,13 +84,14 @@ std::int64_t ProcessOf(const LabelSet& labels) {
 
 EffectiveSamples SamplesBehind(const Profile& profile, std::size_t column) {
   EffectiveSamples effective;
-  const auto counts = std::ranges::find(profile.value_types, ValueType{"samples", "count"});
-  if (counts == profile.value_types.end()) return effective;
-  const auto count = static_cast<std::size_t>(counts - profile.value_types.begin());
-  // The samples are those of CPU time, or of the only other type.
-  if (column != count && profile.value_types[column].type != "cpu" &&
-      profile.value_types.size() != 2)
-    return effective;
+  const std::vector<ValueType>& types = profile.value_types;
+  const std::string own = std::string(types[column].type) + kSampleCountSuffix;
+  auto counts = std::ranges::find(types, ValueType{own, "count"});
+  const bool has_own = counts != types.end();
+  if (!has_own) counts = std::ranges::find(types, ValueType{"samples", "count"});
+  if (counts == types.end()) return effective;
+  const auto count = static_cast<std::size_t>(counts - types.begin());
+  if (!has_own && column != count && column != count + 1) return effective;
   absl::flat_hash_map<std::pair<std::int64_t, std::int64_t>, std::pair<double, double>> threads;
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
     const auto value = static_cast<double>(profile.Values(i)[column]);

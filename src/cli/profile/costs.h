@@ -38,6 +38,10 @@ std::int64_t ColumnSum(const Profile& profile, std::size_t column);
 // The sum of the sizes of its values: what shares are of. It is the sum where none is less than 0.
 std::int64_t ColumnMagnitude(const Profile& profile, std::size_t column);
 
+// A column whose name ends so counts the samples of another: "cycles_samples" those of "cycles".
+// The column `samples` counts those of the column behind it.
+inline constexpr const char* kSampleCountSuffix = "_samples";
+
 // The samples that divide the column; none if the profile does not count them. What is in [lost]
 // and [residual] is unknown: nothing says whose it is. See core/share_error.h.
 EffectiveSamples SamplesBehind(const Profile& profile, std::size_t column);

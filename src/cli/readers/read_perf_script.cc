@@ -244,7 +244,7 @@ class PerfTextReading {
       return absl::ResourceExhaustedError("the text has too many events");
     values_.assign(builder_.profile().value_types.size(), 0);
     if (column != 0) values_[column] = std::max<std::int64_t>(head.period, 1);
-    values_[0] = 1;
+    values_[0] = column <= 1 ? 1 : 0;  // of the first event: see kSampleCountSuffix
     if (!head.frame.empty()) AddFrame(head.frame);
     return absl::OkStatus();
   }

@@ -199,7 +199,8 @@ constexpr std::array kTable = {
         "STROBE_MAX_THREADS", "threads.max_threads", "Threads that can be registered at a time."),
     Row<&ProfilerOptions::threads, &ThreadOptions::ring_bytes, kRing>(
         "STROBE_RING_BYTES", "threads.ring_bytes",
-        "Ring of each thread, committed page by page as it is used."),
+        "Ring of each thread, committed page by page as it is used; 262144 where programs bring "
+        "events, as allocations."),
     Row<&ProfilerOptions::threads, &ThreadOptions::least_stack_bytes, kStack>(
         "STROBE_LEAST_STACK_BYTES", "threads.least_stack_bytes",
         "Threads with smaller stacks get an alternate one for signals while they are registered; 0 "

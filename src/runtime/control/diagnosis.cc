@@ -128,14 +128,16 @@ void AddDrops(const Stats& stats, std::vector<std::string>& lines) {
     return stats.drops[static_cast<std::size_t>(reason)];
   };
   if (drops(DropReason::kRingFull) != 0) {
-    lines.push_back(absl::StrCat(drops(DropReason::kRingFull),
-                                 " samples found their ring full; later samples carry their "
-                                 "weight. A larger threads.ring_bytes helps."));
+    lines.push_back(absl::StrCat(
+        drops(DropReason::kRingFull),
+        " samples found their ring full; their time is divided among the "
+        "thread's other samples, and events are [lost]. A larger threads.ring_bytes helps."));
   }
   if (drops(DropReason::kNoRegisters) != 0) {
     lines.push_back(absl::StrCat(
         drops(DropReason::kNoRegisters),
-        " signals came without the thread's registers; later samples carry their weight."));
+        " signals came without the thread's registers; their time is divided among the thread's "
+        "other samples."));
   }
   if (drops(DropReason::kUnreadable) != 0) {
     lines.push_back(absl::StrCat(drops(DropReason::kUnreadable),

@@ -58,7 +58,7 @@ class PerfAccountTest : public ::testing::Test {
   PerfAccount account_{header_, files_, {}, ""};
 };
 
-TEST_F(PerfAccountTest, EachEventHasAColumn) {
+TEST_F(PerfAccountTest, EachEventHasAColumnAndACountOfItsSamples) {
   AddEvent(PerfEvent::kHardware, 0);
   AddEvent(PerfEvent::kSoftware, 1);
   AddEvent(PerfEvent::kSoftware, 9);  // perf's own, without samples
@@ -70,11 +70,35 @@ TEST_F(PerfAccountTest, EachEventHasAColumn) {
   EXPECT_TRUE(Sample(11, 42, 6, 1000).ok());
   EXPECT_TRUE(Sample(13, 42, 7, 1).ok());
   const LoadedProfile loaded = Finish();
-  EXPECT_THAT(loaded.profile.value_types,
-              ElementsAre(ValueType{"samples", "count"}, ValueType{"cycles", "count"},
-                          ValueType{"cpu", "nanoseconds"}, ValueType{"page-faults", "count"}));
+  EXPECT_THAT(
+      loaded.profile.value_types,
+      ElementsAre(ValueType{"samples", "count"}, ValueType{"cycles", "count"},
+                  ValueType{"cpu_samples", "count"}, ValueType{"cpu", "nanoseconds"},
+                  ValueType{"page-faults_samples", "count"}, ValueType{"page-faults", "count"}));
   EXPECT_EQ(loaded.profile.default_value_type, 1u);
-  EXPECT_THAT(RowsOf(loaded), ElementsAre("? 3 100 1000 1"));
+  EXPECT_THAT(RowsOf(loaded), ElementsAre("? 1 100 1 1000 1 1"));
+}
+
+TEST_F(PerfAccountTest, AnEventOfWhichEachHasASampleNeedsNoCount) {
+  AddEvent(PerfEvent::kSoftware, 1);
+  AddEvent(PerfEvent::kSoftware, 2);
+  header_.events[1].period = 1;
+  EXPECT_TRUE(Sample(10, 42, 5, 1000).ok());
+  for (int i = 0; i < 30; ++i) EXPECT_TRUE(Sample(11, 42, 6, 1).ok());
+  const LoadedProfile loaded = Finish();
+  EXPECT_THAT(loaded.profile.value_types,
+              ElementsAre(ValueType{"samples", "count"}, ValueType{"cpu", "nanoseconds"},
+                          ValueType{"page-faults", "count"}));
+  EXPECT_THAT(RowsOf(loaded), ElementsAre("? 1 1000 30"));
+}
+
+TEST_F(PerfAccountTest, TwoClocksHaveTwoColumns) {
+  AddEvent(PerfEvent::kSoftware, 1);
+  AddEvent(PerfEvent::kSoftware, 0);
+  header_.events[1].name = "cpu-clock";
+  EXPECT_TRUE(Sample(10, 42, 5, 1000).ok());
+  EXPECT_TRUE(Sample(11, 42, 5, 1000).ok());
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 1 1000 1 1000"));
 }
 
 TEST_F(PerfAccountTest, ASampleWithoutAPeriodCountsForOne) {
@@ -102,15 +126,44 @@ TEST_F(PerfAccountTest, EachSampleIsAMomentOfItsThread) {
 
 TEST_F(PerfAccountTest, LostSamplesHaveTheMeanAmount) {
   AddEvent(PerfEvent::kSoftware, 1);
-  AddEvent(PerfEvent::kSoftware, 2);
   EXPECT_TRUE(Sample(10, 42, 5, 100).ok());
   EXPECT_TRUE(Sample(10, 42, 6, 300).ok());
   Take(PerfRecordType::kLost, Words({10, 3}));
-  Take(PerfRecordType::kLost, Words({11, 2}));
-  const PerfCounts counts = account_.counts();
-  EXPECT_EQ(counts.samples, 2u);
-  EXPECT_EQ(counts.lost, 5u);
-  EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 2 400 0", "[lost] 5 600 2"));
+  EXPECT_EQ(account_.counts().samples, 2u);
+  EXPECT_EQ(account_.counts().lost, 3u);
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 2 400", "[lost] 3 600"));
+}
+
+// The kernel puts the id of an event into such a record that has lost nothing.
+TEST_F(PerfAccountTest, OfWhatARingOfSeveralEventsHasLostNothingSaysWhose) {
+  AddEvent(PerfEvent::kSoftware, 1);
+  AddEvent(PerfEvent::kSoftware, 2);
+  EXPECT_TRUE(Sample(10, 42, 5, 100).ok());
+  EXPECT_TRUE(Sample(11, 42, 5, 1).ok());
+  Take(PerfRecordType::kLost, Words({10, 3}));
+  EXPECT_EQ(account_.counts().lost, 3u);
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 1 100 1 1"));
+}
+
+TEST_F(PerfAccountTest, AnEventSaysWhatItHasLostItself) {
+  AddEvent(PerfEvent::kSoftware, 1);
+  AddEvent(PerfEvent::kSoftware, 2);
+  EXPECT_TRUE(Sample(10, 42, 5, 100).ok());
+  EXPECT_TRUE(Sample(11, 42, 5, 1).ok());
+  Take(PerfRecordType::kLost, Words({10, 7}));
+  const Bytes of_faults = Join({Words({7}), HalfWord(42), HalfWord(42), Words({9, 11})});
+  Take(PerfRecordType::kLostSamples, of_faults);
+  EXPECT_EQ(account_.counts().lost, 7u);
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 1 100 1 1", "[lost] 0 0 7 7"));
+}
+
+TEST_F(PerfAccountTest, NoAmountIsLessThanNothing) {
+  AddEvent(PerfEvent::kSoftware, 1);
+  EXPECT_TRUE(Sample(10, 42, 5, 100).ok());
+  EXPECT_TRUE(Sample(10, 42, 5, 100).ok());
+  const PerfAccount::Total total{.lost = 3, .amount = 150};
+  account_.SetTotals(std::span(&total, 1));
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 2 200", "[lost] 3 0"));
 }
 
 TEST_F(PerfAccountTest, WhatTwoRecordsSayIsLostCountsOnce) {
@@ -145,6 +198,21 @@ TEST_F(PerfAccountTest, TimeOffTheCpuLastsUntilTheReturnOrTheEnd) {
   const LoadedProfile loaded = Finish();
   EXPECT_EQ(loaded.profile.value_types[1], (ValueType{"off-cpu", "nanoseconds"}));
   EXPECT_THAT(RowsOf(loaded), ElementsAre("? 1 50", "? 1 800", "? 1 0"));
+}
+
+TEST_F(PerfAccountTest, OneEventTellsOfTheSwitchesAndOfTheTimeOffTheCpu) {
+  AddEvent(PerfEvent::kSoftware, 3);
+  header_.events[0].is_off_cpu = header_.events[0].is_switch = true;
+  header_.events[0].name = "off_cpu";
+  EXPECT_TRUE(Sample(10, 42, 100, 1).ok());
+  Take(PerfRecordType::kSwitch, Trailer(42, 150), 150);
+  EXPECT_TRUE(Sample(10, 42, 160, 1).ok());
+  Take(PerfRecordType::kSwitch, Trailer(42, 180), 180);
+  const LoadedProfile loaded = Finish();
+  EXPECT_THAT(loaded.profile.value_types,
+              ElementsAre(ValueType{"samples", "count"}, ValueType{"off_cpu", "nanoseconds"},
+                          ValueType{"context-switches", "count"}));
+  EXPECT_THAT(RowsOf(loaded), ElementsAre("? 2 70 2"));
 }
 
 TEST_F(PerfAccountTest, ASwitchOffTheCpuSaysNothingThatASampleDoesNot) {

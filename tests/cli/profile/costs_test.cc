@@ -160,6 +160,16 @@ TEST(SamplesBehindTest, AreNoneIfTheProfileDoesNotCountThoseOfTheColumn) {
   EXPECT_DOUBLE_EQ(SamplesBehind(two.profile(), 1).taken(), 4) << "or of the only other type";
 }
 
+TEST(SamplesBehindTest, AColumnMayHaveACountOfItsOwn) {
+  MadeProfile made({{"samples", "count"},
+                    {"page-faults", "count"},
+                    {"cpu_samples", "count"},
+                    {"cpu", "nanoseconds"}});
+  made.Add({"f"}, {4000, 4000, 10, 100});
+  EXPECT_DOUBLE_EQ(SamplesBehind(made.profile(), 1).taken(), 4000);
+  EXPECT_DOUBLE_EQ(SamplesBehind(made.profile(), 3).taken(), 10);
+}
+
 TEST(ShareOfTest, AShareOfNothingIsZero) {
   EXPECT_EQ(ShareOf(1, 4), 0.25);
   EXPECT_EQ(ShareOf(0, 0), 0);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/perf/jit_names.h"
@@ -11,6 +12,7 @@
 #include "cli/perf/linux/perf_request.h"
 #include "cli/perf/linux/perf_rings.h"
 #include "cli/perf/off_cpu_times.h"
+#include "cli/perf/perf_header.h"
 #include "cli/readers/zstd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -153,12 +155,27 @@ TEST(PerfRequest, ReadsAList) {
   EXPECT_TRUE((*requests)[3].is_of_kernel());
 }
 
+// The kernel gives the samples of two events of one kind the id of one.
+TEST(PerfRequest, TwoOfOneEventAreOne) {
+  for (const char* const list : {"off-cpu,context-switches", "context-switches,off-cpu"}) {
+    const auto requests = ParsePerfRequests(list, "/x");
+    ASSERT_TRUE(requests.ok()) << requests.status();
+    ASSERT_EQ(requests->size(), 1u) << list;
+    EXPECT_TRUE(requests->front().is_off_cpu && requests->front().is_switch) << list;
+  }
+  const auto requests = ParsePerfRequests("page-faults,off-cpu,page-faults,off-cpu", "/x");
+  ASSERT_TRUE(requests.ok()) << requests.status();
+  ASSERT_EQ(requests->size(), 2u);
+  EXPECT_FALSE((*requests)[1].is_switch);
+}
+
 TEST(PerfRequest, SaysWhatIsNoEvent) {
   EXPECT_THAT(ParsePerfRequests("", "/x").status().message(), HasSubstr("no event"));
   EXPECT_THAT(ParsePerfRequests("dummy", "/x").status().message(), HasSubstr("no event dummy"));
   EXPECT_THAT(ParsePerfRequests("a:b", "/x").status().message(), HasSubstr("tracepoint a:b in /x"));
-  std::string many = "cycles";
-  for (std::size_t i = 0; i < kMaxPerfRequests; ++i) many += ",cycles";
+  std::string many = "cpu-clock,task-clock,page-faults,context-switches,cpu-migrations";
+  many += ",minor-faults,major-faults";
+  for (const std::string_view name : kPerfHardwareEvents) many += "," + std::string(name);
   EXPECT_THAT(ParsePerfRequests(many, "/x").status().message(), HasSubstr("more than"));
 }
 

@@ -140,7 +140,7 @@ TEST(CaptureHere, WhatWasCountedBeforeTheSessionsEndIsSaidToBe) {
   EXPECT_FALSE(thread.control().channel->is_capturing);
 }
 
-TEST(CaptureHere, AnEventWithinACaptureIsLeftToIt) {
+TEST(CaptureHere, AnEventWithinACaptureIsLost) {
   ManualPlatform::Reset();
   Registered<InterruptedTraits> thread(4096);
   thread.control().channel->is_capturing = true;
@@ -151,7 +151,45 @@ TEST(CaptureHere, AnEventWithinACaptureIsLeftToIt) {
   EXPECT_TRUE(thread.Drain(sums).empty());
   EXPECT_TRUE(Allocate(thread.arena(), 1));
   thread.Drain(sums);
-  EXPECT_THAT(sums, ElementsAre(0, 2, 17));
+  EXPECT_THAT(sums, ElementsAre(0, 1, 1)) << "another stack";
+  EXPECT_EQ(thread.control().channel->cells[1].lost, 1);
+  EXPECT_EQ(thread.control().channel->cells[2].lost, 16);
+  EXPECT_EQ(thread.control().channel->cells[2].credited, 1);
+}
+
+// The stack of the event is not where the thread is interrupted.
+TEST(CaptureHere, ARequestWaitsForItsOwnInterruption) {
+  ManualPlatform::Reset();
+  Registered<InterruptedTraits> thread(4096);
+  thread.control().channel->cells[0].requested = 5;
+  ASSERT_TRUE(Allocate(thread.arena(), 16));
+  std::array<std::int64_t, 3> sums{};
+  EXPECT_EQ(thread.Drain(sums).size(), 1u);
+  EXPECT_THAT(sums, ElementsAre(0, 1, 16));
+  ChannelToken token = thread.control().channel->token;
+  token.provider = 0;
+  EXPECT_TRUE(ManualPlatform::Deliver(token.Pack(), 0, 0x1));
+  thread.Drain(sums);
+  EXPECT_THAT(sums, ElementsAre(5, 1, 16));
+}
+
+TEST(CaptureHere, AnEventThatFindsNoRoomIsInNoOtherRecord) {
+  ManualPlatform::Reset();
+  Registered<InterruptedTraits> thread(4096);
+  std::int64_t taken = 0;
+  while (thread.control().channel->cells[2].lost == 0) {
+    ASSERT_TRUE(Allocate(thread.arena(), 16));
+    taken += 16;
+  }
+  std::array<std::int64_t, 3> sums{};
+  thread.Drain(sums);
+  EXPECT_EQ(sums[2], taken - 16);
+  ChannelToken token = thread.control().channel->token;
+  token.provider = 0;
+  EXPECT_TRUE(ManualPlatform::Deliver(token.Pack(), 3, 0x1));
+  EXPECT_TRUE(Allocate(thread.arena(), 1));
+  thread.Drain(sums);
+  EXPECT_THAT(sums, ElementsAre(3, taken / 16, taken - 16 + 1));
 }
 
 TEST(CaptureHere, WithoutARegistrationOrASessionNothingIsCounted) {
@@ -229,7 +267,7 @@ TEST(CaptureHere, ThreadsThatAreNotRegisteredDoNotWaitForEachOther) {
   EXPECT_EQ(thread.BytesIn(kLast), 16);
   thread.Channel(kLast).is_capturing = true;
   EXPECT_TRUE(Allocate(thread.arena(), 32));
-  EXPECT_EQ(thread.Channel(0).cells[2].requested, 32) << "the thread that uses it serves it";
+  EXPECT_EQ(thread.Channel(0).cells[2].lost, 32) << "the thread that uses it has another stack";
 }
 
 TEST(CaptureHere, WithoutASessionAThreadThatIsNotRegisteredIsRefused) {
@@ -241,7 +279,7 @@ TEST(CaptureHere, WithoutASessionAThreadThatIsNotRegisteredIsRefused) {
   EXPECT_FALSE(thread.Channel(0).is_capturing);
 }
 
-TEST(CaptureHere, WhileTheCollectorFreesMemoryAnEventIsKeptForTheNext) {
+TEST(CaptureHere, WhileTheCollectorFreesMemoryAnEventIsLost) {
   ManualPlatform::Reset();
   Registered<InterruptedTraits> thread(4096);
   thread.control().channel->is_active = false;
@@ -251,7 +289,8 @@ TEST(CaptureHere, WhileTheCollectorFreesMemoryAnEventIsKeptForTheNext) {
   thread.control().channel->is_active = true;
   EXPECT_TRUE(Allocate(thread.arena(), 1));
   thread.Drain(sums);
-  EXPECT_THAT(sums, ElementsAre(0, 2, 17));
+  EXPECT_THAT(sums, ElementsAre(0, 1, 1));
+  EXPECT_EQ(thread.control().channel->cells[2].lost, 16);
 }
 
 TEST(CaptureHere, TheRecordSaysHowManyFramesToLeaveOut) {
@@ -272,7 +311,7 @@ struct StormTraits : ManualTraits {
 };
 
 // A thread that captures in a tight loop while another one interrupts it as fast as it can: to the
-// unit, all that was brought and requested is recorded, carried or still requested.
+// unit, all that was brought and requested is recorded, lost or still requested.
 TEST(CaptureHere, NothingIsLostUnderAStormOfInterruptions) {
   constexpr std::int64_t kInterruptions = 20000;
   ASSERT_TRUE(NativePlatform::Available().ok());
@@ -300,7 +339,7 @@ TEST(CaptureHere, NothingIsLostUnderAStormOfInterruptions) {
   thread.Drain(sums);
   const auto waiting = [&](std::size_t cell) {
     return registered.channel->cells[cell].requested.load() +
-           registered.channel->cells[cell].carried.load();
+           registered.channel->cells[cell].lost.load();
   };
   EXPECT_EQ(sums[0] + waiting(0), kInterruptions);
   EXPECT_EQ(sums[1] + waiting(1), events);

@@ -230,16 +230,15 @@ TEST_F(CaptureTest, ACaptureWithoutARecordNotesTheRegistersAndLeavesTheNoteWante
   EXPECT_FALSE(registered_->channel->wants_note);
 }
 
-TEST_F(CaptureTest, WhatDoesNotFitRidesOnTheNextRecord) {
+TEST_F(CaptureTest, WhatDoesNotFitIsLostAndInNoOtherRecord) {
   registry_.arena()->max_frames = 200;  // two such records fit
   std::int64_t delivered = 0;
   while (Drops(DropReason::kRingFull) < 3) {
     ASSERT_TRUE(ManualPlatform::Deliver(Payload(), 2, kPc));
     delivered += 2;
   }
-  EXPECT_EQ(registered_->channel->cells[0].credited, delivered)
-      << "a drop is credited: it will be in the profile";
-  EXPECT_EQ(registered_->channel->cells[0].carried, 6);
+  EXPECT_EQ(registered_->channel->cells[0].credited, delivered - 6);
+  EXPECT_EQ(registered_->channel->cells[0].lost, 6);
   std::int64_t recorded = 0;
   for (const Record& record : Records()) recorded += record.weights[0];
   EXPECT_EQ(recorded, delivered - 6);
@@ -247,16 +246,17 @@ TEST_F(CaptureTest, WhatDoesNotFitRidesOnTheNextRecord) {
   ASSERT_TRUE(ManualPlatform::Deliver(Payload(1), 0, kPc));
   const auto records = Records();
   ASSERT_EQ(records.size(), 1u);
-  EXPECT_THAT(records[0].weights, ElementsAre(6, 50));
-  EXPECT_EQ(registered_->channel->cells[0].carried, 0);
+  EXPECT_THAT(records[0].weights, ElementsAre(0, 50)) << "another stack";
+  EXPECT_EQ(registered_->channel->cells[0].lost, 6);
 }
 
-TEST_F(CaptureTest, WithoutRegistersTheWeightIsCarried) {
+TEST_F(CaptureTest, WithoutRegistersTheWeightIsLost) {
   EXPECT_TRUE(ManualPlatform::DeliverWith(Payload(), 4, nullptr));
   EXPECT_TRUE(Records().empty());
   EXPECT_EQ(Drops(DropReason::kNoRegisters), 1u);
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
-  EXPECT_THAT(Records()[0].weights, ElementsAre(5, 0));
+  EXPECT_THAT(Records()[0].weights, ElementsAre(1, 0));
+  EXPECT_EQ(registered_->channel->cells[0].lost, 4);
 }
 
 TEST_F(CaptureTest, ASignalOfAnEarlierUseIsStale) {

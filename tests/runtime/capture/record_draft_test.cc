@@ -75,7 +75,7 @@ TEST_F(RecordDraftTest, TheCollectorReadsWhatWasWritten) {
   const RecordWordValues values{.context = 77, .time_ns = 1234, .skip = 1};
   const std::array<std::int64_t, 2> weights{3, 500};
   const RecordDraft draft = Begin(values, weights);
-  WriteWords(draft.bytes + sizeof(RecordHeader), values, weights, draft.is_whole);
+  WriteWords(draft.bytes + sizeof(RecordHeader), values, weights);
   const RecordView view = Commit(draft);
   EXPECT_EQ(view.header.module_generation, 3u);
   EXPECT_EQ(view.context, 77u);
@@ -92,7 +92,7 @@ TEST_F(RecordDraftTest, ATraceIsThreeWordsMore) {
   const std::array<std::int64_t, 2> weights{0, 500};
   const RecordDraft draft = Begin(values, weights);
   EXPECT_EQ(draft.head_bytes, RecordBytes(6, 0));
-  WriteWords(draft.bytes + sizeof(RecordHeader), values, weights, true);
+  WriteWords(draft.bytes + sizeof(RecordHeader), values, weights);
   const RecordView view = Commit(draft);
   EXPECT_EQ(view.context, context);
   EXPECT_EQ(view.skip, 4u);
@@ -104,41 +104,38 @@ TEST_F(RecordDraftTest, WordsAndAmountsThatAreZeroTakeNoRoom) {
   const std::array<std::int64_t, 2> weights{0, 500};
   const RecordDraft draft = Begin({}, weights);
   EXPECT_EQ(draft.head_bytes, RecordBytes(1, 0));
-  WriteWords(draft.bytes + sizeof(RecordHeader), {}, weights, true);
+  WriteWords(draft.bytes + sizeof(RecordHeader), {}, weights);
   const RecordView view = Commit(draft);
   EXPECT_THAT(view.amounts, ElementsAre(500));
   EXPECT_EQ(view.Amount(Providers::ShownColumn(1)), 500);
 }
 
-TEST_F(RecordDraftTest, AStackWithoutWeightHasAmountsOfZero) {
-  const std::array<std::int64_t, 2> weights{3, 500};
-  const RecordDraft draft = Begin({}, weights);
-  WriteWords(draft.bytes + sizeof(RecordHeader), {}, weights, /*is_counted=*/false);
-  EXPECT_THAT(Commit(draft).amounts, ElementsAre(0, 0));
-}
-
 TEST_F(RecordDraftTest, ASliceFollowsTheFrames) {
   const std::array<std::int64_t, 2> weights{3, 500};
   RecordDraft draft = Begin({.context = 77}, weights);
+  draft.kept_number = NumberOfCapture(channel()) + 9;
   const std::vector<Address> stack = {1, 2, 3, 4};
   AddSliceOf(stack, draft);
   ASSERT_NE(draft.bytes, nullptr);
-  EXPECT_TRUE(draft.is_whole);
-  WriteWords(draft.bytes + sizeof(RecordHeader), {.context = 77}, weights, draft.is_whole);
+  WriteWords(draft.bytes + sizeof(RecordHeader), {.context = 77}, weights);
   const RecordView view = Commit(draft);
   EXPECT_EQ(view.context, 77u);
   EXPECT_THAT(view.frames, ElementsAre(0x401000, 0x402000));
   ASSERT_EQ(view.slice.size(), sizeof(SliceHeader) + stack.size() * sizeof(Address));
+  EXPECT_EQ(KeptNumberOf(view.slice), draft.kept_number);
   const std::span<const std::byte> copy = view.slice.subspan(sizeof(SliceHeader));
   EXPECT_TRUE(std::ranges::equal(copy, std::as_bytes(std::span(stack))));
 }
 
-TEST_F(RecordDraftTest, AStackLongerThanTheRingIsNotWhole) {
+TEST_F(RecordDraftTest, OfAStackLongerThanTheRingThereIsWhatFits) {
   const std::array<std::int64_t, 2> weights{3, 500};
   RecordDraft draft = Begin({}, weights);
   AddSliceOf(std::vector<Address>(kRingBytes, 1), draft);
   ASSERT_NE(draft.bytes, nullptr);
-  EXPECT_FALSE(draft.is_whole);
+  WriteWords(draft.bytes + sizeof(RecordHeader), {}, weights);
+  const RecordView view = Commit(draft);
+  EXPECT_THAT(view.amounts, ElementsAre(3, 500));
+  EXPECT_GT(view.slice.size(), kRingBytes / 2);
 }
 
 TEST_F(RecordDraftTest, WithoutRoomForTheSliceThereIsNoRecord) {

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <memory>
 #include <random>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -71,8 +73,11 @@ Trace WalkWith(const UnwindModules& tables, const NativeRegisters& registers,
   return trace;
 }
 
-// Of the last SliceOf.
-bool is_whole = false;
+bool IsCut(const std::vector<std::byte>& slice) {
+  SliceHeader header;
+  std::memcpy(&header, slice.data(), sizeof(header));
+  return header.is_cut != 0;
+}
 
 // What a capture sends.
 std::vector<std::byte> SliceOf(const Trace& pending, const NativeRegisters& registers,
@@ -80,7 +85,7 @@ std::vector<std::byte> SliceOf(const Trace& pending, const NativeRegisters& regi
   EXPECT_TRUE(pending.walk.is_pending);
   const SliceWriter writer(registers, pending.walk.stop, stack, room);
   std::vector<std::byte> bytes(writer.bytes());
-  bytes.resize(writer.Write(bytes.data(), is_whole));
+  bytes.resize(writer.Write(bytes.data(), 0));
   return bytes;
 }
 
@@ -169,8 +174,9 @@ TEST_F(StackSliceTest, TheInnermostFramesRegistersComeAlong) {
 TEST_F(StackSliceTest, TheRedZoneMayLieBelowTheStack) {
   const FakeStack stack(kBase, {0, In(1, 3), 0, 0, In(0, 4), 0, 0, 0, In(1, 0)});
   const Trace pending = WalkWith(PieceTables(false, false), registers_, stack);
-  const Trace finished = Finish(all_, SliceOf(pending, registers_, stack), pending.frames);
-  EXPECT_TRUE(is_whole);
+  const std::vector<std::byte> slice = SliceOf(pending, registers_, stack);
+  const Trace finished = Finish(all_, slice, pending.frames);
+  EXPECT_FALSE(IsCut(slice));
   EXPECT_EQ(finished.frames, WalkWith(all_, registers_, stack).frames);
 }
 
@@ -181,17 +187,17 @@ class EndlessStack : public FakeStack {
   [[nodiscard]] Address end() const noexcept { return kUnknownStackEnd; }
 };
 
-TEST_F(StackSliceTest, IsAllThatThereIsWhereNothingTellsTheStacksEnd) {
+TEST_F(StackSliceTest, IsCutWhereThereIsNoRoomForAStackWhoseEndNothingTells) {
   const EndlessStack stack(stack_);
   const Trace pending = WalkWith(PieceTables(false, false), registers_, stack);
   const std::size_t all_bytes = sizeof(SliceHeader) + stack_.end() - (kBase - kRedZoneBytes);
   for (const std::size_t room : {kLots, all_bytes - 8}) {
     const SliceWriter writer(registers_, pending.walk.stop, stack, room);
     std::vector<std::byte> slice(writer.bytes());
-    slice.resize(writer.Write(slice.data(), is_whole));
-    EXPECT_TRUE(is_whole) << room;
+    slice.resize(writer.Write(slice.data(), 0));
+    EXPECT_EQ(IsCut(slice), room != kLots);
     const Trace finished = Finish(all_, slice, pending.frames);
-    EXPECT_EQ(finished.walk.end, room == kLots ? StackEnd::kComplete : StackEnd::kBroken);
+    EXPECT_EQ(finished.walk.end, room == kLots ? StackEnd::kComplete : StackEnd::kTruncated);
   }
 }
 
@@ -203,8 +209,8 @@ TEST_F(StackSliceTest, SaysWhetherItGoesToTheStacksTop) {
     const std::vector<std::byte> slice = SliceOf(pending, registers_, stack_, room);
     EXPECT_LE(slice.size(), std::max(room, sizeof(SliceHeader)));
     const Trace finished = Finish(all_, slice, pending.frames);
-    EXPECT_EQ(is_whole, room >= all_bytes);
-    EXPECT_EQ(finished.walk.end, is_whole ? StackEnd::kComplete : StackEnd::kBroken) << room;
+    EXPECT_EQ(IsCut(slice), room < all_bytes);
+    EXPECT_EQ(finished.walk.end, IsCut(slice) ? StackEnd::kTruncated : StackEnd::kComplete) << room;
     ASSERT_LE(finished.frames.size(), whole.frames.size());
     EXPECT_TRUE(std::equal(finished.frames.begin(), finished.frames.end(), whole.frames.begin()))
         << "what there is, is right";
@@ -230,6 +236,15 @@ TEST_F(StackSliceTest, BeginsWhereTheWalkStoppedIfTheRestWouldNotFit) {
   const Trace finished = Finish(all_, slice, frames, 2000);
   EXPECT_EQ(finished.walk.end, StackEnd::kComplete);
   EXPECT_EQ(finished.frames.size(), frames.size() + 1);
+}
+
+TEST_F(StackSliceTest, HasTheNumberThatAStackTableHasForTheStack) {
+  const Trace pending = WalkWith(PieceTables(false, false), registers_, stack_);
+  const SliceWriter writer(registers_, pending.walk.stop, stack_, kLots);
+  std::vector<std::byte> slice(writer.bytes());
+  slice.resize(writer.Write(slice.data(), 77));
+  EXPECT_EQ(KeptNumberOf(slice), 77u);
+  EXPECT_EQ(KeptNumberOf(std::span(slice).first(sizeof(SliceHeader) - 1)), 0u);
 }
 
 TEST_F(StackSliceTest, BytesThatNoCaptureWroteDoNoHarm) {

@@ -5,8 +5,12 @@
 #include <memory>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "../table_traits.h"
+#include "strobe/arch/current_registers.h"
+#include "strobe/platform/native.h"
+#include "strobe/unwind/stack_memory.h"
 
 namespace strobe::internal {
 namespace {
@@ -127,6 +131,32 @@ TEST_F(LoadedCodeTest, WhatMemoryRanOutInIsDoneAgain) {
 TEST_F(LoadedCodeTest, NothingIsBuiltBeforeItIsAskedFor) {
   EXPECT_EQ(counters_.code.tables, 0u);
   EXPECT_FALSE(IsThere(Published(), kText));
+}
+
+struct OwnCodeTraits : ManualTraits {
+  using Platform = NativePlatform;
+  using Unwinder = TableTraits::Unwinder;
+};
+
+// A walk of the calling function's stack.
+[[gnu::noinline]] WalkResult WalkHere(const UnwindModules* tables) {
+  const CurrentRegisters registers;
+  const LiveStackMemory memory(registers.get()->sp, NativePlatform::CurrentThread().stack.high);
+  std::vector<Address> frames(kMaxFramesLimit);
+  return OwnCodeTraits::Unwinder(tables).Unwind(*registers.get(), memory, frames);
+}
+
+TEST_F(LoadedCodeTest, WhatThisThreadIsInCanBeBuiltAtOnce) {
+  if (!kReadsCurrentRegisters) GTEST_SKIP() << "without registers there is no walk";
+  PublishedCode place;
+  Intake intake{place};
+  LoadedCode<OwnCodeTraits> code(generated_, counters_.code);
+  code.Begin(
+      place, [] { return false; }, intake);
+  code.Build(reinterpret_cast<Address>(&WalkHere));  // the callers of this test are elsewhere
+  ASSERT_TRUE(WalkHere(code.tables()).is_pending);
+  code.BuildForThisStack();
+  EXPECT_FALSE(WalkHere(place.tables.load()).is_pending);
 }
 
 TEST_F(LoadedCodeTest, WhatIsBuiltIsSeenByCapturesOncePublished) {

@@ -52,7 +52,7 @@ class LevelRowsTest : public ::testing::Test {
 
   LevelRowsTest() : recording_({0, 1, 2}, 1 << 20, {}) { recording_.AddThread(0, 0, "[live]"); }
 
-  void Add() { rows_.Add(providers_, recording_, 0, 0); }
+  void Add() { rows_.Add(providers_, kept_, recording_, 0, 0); }
   // The open files by the leaf's address; by 0 where the stack is not known.
   Sums Take() {
     RecordedPeriod period = recording_.Take(LabelTable(), {});
@@ -70,6 +70,7 @@ class LevelRowsTest : public ::testing::Test {
     return open;
   }
 
+  KeptStacks kept_;
   Providers providers_{SamplingOptions()};
   Recording recording_;
   LevelRows<Providers> rows_;
@@ -85,6 +86,17 @@ TEST_F(LevelRowsTest, AreInEachPeriodWhatTheyAreAtItsEnd) {
   OpenFiles::levels = {};
   Add();
   EXPECT_EQ(Take(), Sums());
+}
+
+TEST_F(LevelRowsTest, HaveTheStacksThatTheCollectorHasFinished) {
+  OpenFiles::levels = {{{PendingFrame(7)}, 2}, {{PendingFrame(8)}, 3}};
+  kept_.Add(7, std::vector<Address>{0x1000, 0x2000}, StackEnd::kTruncated);
+  kept_.Add(9, std::vector<Address>{0x3000}, StackEnd::kTruncated);
+  Add();
+  EXPECT_EQ(Take(), (Sums{{0x1000, 2}, {0, 3}})) << "of one, the record has not come";
+  kept_.Add(8, std::vector<Address>{0x1001, 0x2000}, StackEnd::kTruncated);
+  Add();
+  EXPECT_EQ(Take(), (Sums{{0x1000, 2}, {0x1001, 3}}));
 }
 
 TEST_F(LevelRowsTest, ReplaceThoseOfAPeriodThatWasNotTaken) {

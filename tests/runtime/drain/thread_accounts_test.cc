@@ -186,5 +186,32 @@ TEST(ThreadAccountsOfAPolledProvider, WhatWasRequestedAndNotServedIsOutstanding)
   registry.Unregister(thread);
 }
 
+TEST(ThreadAccountsOfAPolledProvider, WhatGotNoRecordIsTakenOnce) {
+  ManualPlatform::Reset();
+  ManualClock::Reset();
+  ThreadRegistry<PolledTraits> registry{4, 4096};
+  ASSERT_TRUE(registry.Open().ok());
+  CollectorCounters counters;
+  ThreadAccounts<PolledTraits> accounts{{}, registry, counters, 23};
+  RegisteredThread<PolledTraits>* thread = *registry.Register({.id = 1, .stack = {}}, "thread");
+  accounts.Attach(*thread);
+  thread->channel->cells[0].lost = 5;
+  const auto lost = accounts.LostOf(*thread);
+  EXPECT_EQ(lost[0], 5);
+  thread->channel->cells[0].lost += 2;  // a capture, meanwhile
+  accounts.NoteLost(*thread, lost);
+  EXPECT_EQ(accounts.LostOf(*thread)[0], 2);
+  ASSERT_TRUE(accounts.Detach(*thread).has_value());
+  EXPECT_EQ(accounts.MissingOf(*thread)[0], 0);
+  thread->needs_finish = false;
+  registry.Unregister(thread);
+}
+
+TEST_F(ThreadAccountsTest, WhatGotNoRecordIsInTheResidualOfAClock) {
+  accounts_.Attach(*thread_);
+  thread_->channel->cells[0].lost = 5;
+  EXPECT_EQ(accounts_.LostOf(*thread_), (ThreadAccounts<ManualTraits>::Row{}));
+}
+
 }  // namespace
 }  // namespace strobe::internal

@@ -244,7 +244,7 @@ TEST_F(SessionTest, ACaptureThatOutlivesItsSessionComesIntoNoOther) {
   EXPECT_EQ(SumOfPseudo(profile, PseudoFrame::kLost, kCpu), 0);
 }
 
-TEST_F(SessionTest, WhatNoRecordCouldBeWrittenForIsLostButCounted) {
+TEST_F(SessionTest, WhatNoRecordCouldBeWrittenForIsDividedAmongTheThreadsSamples) {
   Thread* const thread = Register(1, "thread");
   Begin({.trigger = SampleTrigger::kTimers});
   int drops = 0;
@@ -255,7 +255,8 @@ TEST_F(SessionTest, WhatNoRecordCouldBeWrittenForIsLostButCounted) {
   const std::int64_t used_ns = ManualPlatform::ThreadCpuTimeNs(1);
   const Profile profile = Finish();
   EXPECT_EQ(SumByThread(profile, kCpu)["thread"], used_ns);
-  EXPECT_GE(SumOfPseudo(profile, PseudoFrame::kLost, kCpu), drops * 9 * kMs);
+  EXPECT_EQ(SumOfPseudo(profile, PseudoFrame::kLost, kCpu), 0);
+  EXPECT_EQ(SumOfPseudo(profile, PseudoFrame::kResidual, kCpu), 0);
 }
 
 TEST_F(SessionTest, GeneratedCodeIsAModuleWhileItIsRegisteredAndThereafterInWhatWasSampled) {

@@ -12,7 +12,7 @@ namespace {
 using testing::ManualPlatform;
 using Ids = std::vector<std::uint64_t>;
 
-constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kMillisecondNs = 1'000'000;
 
 class UnregisteredCheckTest : public ::testing::Test {
  protected:
@@ -37,17 +37,17 @@ class UnregisteredCheckTest : public ::testing::Test {
 
 TEST_F(UnregisteredCheckTest, WhatAllThreadsHaveRegisteredIsNoShare) {
   UnregisteredCheck<ManualPlatform> check(counters_);
-  RunRegistered(1, 500 * kMs);
-  RunOwn(400 * kMs);
+  RunRegistered(1, 500 * kMillisecondNs);
+  RunOwn(400 * kMillisecondNs);
   EXPECT_EQ(check.EndPeriod(Ids{1}), UnregisteredThreads());
 }
 
 TEST_F(UnregisteredCheckTest, ThoseThatHaveUsedMostAreNamedFirst) {
   UnregisteredCheck<ManualPlatform> check(counters_);
-  RunRegistered(1, 100 * kMs);
-  RunOwn(1000 * kMs);
+  RunRegistered(1, 100 * kMillisecondNs);
+  RunOwn(1000 * kMillisecondNs);
   for (std::uint64_t id = 2; id <= 6; ++id)
-    ManualPlatform::RunFor(id, (95 + static_cast<std::int64_t>(id)) * kMs);
+    ManualPlatform::RunFor(id, (95 + static_cast<std::int64_t>(id)) * kMillisecondNs);
   const UnregisteredThreads found = check.EndPeriod(Ids{1});
   EXPECT_NEAR(found.share, 495.0 / 595, 1e-9) << "the profiler's own time is no part of it";
   EXPECT_EQ(found.count, 5U);
@@ -55,21 +55,21 @@ TEST_F(UnregisteredCheckTest, ThoseThatHaveUsedMostAreNamedFirst) {
 }
 
 TEST_F(UnregisteredCheckTest, EachPeriodCountsItsOwnTime) {
-  ManualPlatform::RunFor(2, 10'000 * kMs);  // before the session
+  ManualPlatform::RunFor(2, 10'000 * kMillisecondNs);  // before the session
   UnregisteredCheck<ManualPlatform> check(counters_);
-  RunRegistered(1, 100 * kMs);
+  RunRegistered(1, 100 * kMillisecondNs);
   EXPECT_EQ(check.EndPeriod(Ids{1}), UnregisteredThreads());
-  RunRegistered(1, 100 * kMs);
-  ManualPlatform::RunFor(2, 300 * kMs);
+  RunRegistered(1, 100 * kMillisecondNs);
+  ManualPlatform::RunFor(2, 300 * kMillisecondNs);
   EXPECT_DOUBLE_EQ(check.EndPeriod(Ids{1}).share, 0.75);
-  RunRegistered(1, 100 * kMs);
+  RunRegistered(1, 100 * kMillisecondNs);
   EXPECT_EQ(check.EndPeriod(Ids{1}), UnregisteredThreads());
 }
 
 TEST_F(UnregisteredCheckTest, ThreadsThatHaveEndedCount) {
   UnregisteredCheck<ManualPlatform> check(counters_);
-  RunRegistered(1, 100 * kMs);
-  ManualPlatform::RunFor(2, 100 * kMs);
+  RunRegistered(1, 100 * kMillisecondNs);
+  ManualPlatform::RunFor(2, 100 * kMillisecondNs);
   ManualPlatform::With([](auto& state) { state.ended.insert(2); });
   EXPECT_EQ(check.EndPeriod(Ids{1}), (UnregisteredThreads{.share = 0.5}));
 }
@@ -78,21 +78,21 @@ TEST_F(UnregisteredCheckTest, LittleIsNotWorthAWord) {
   UnregisteredCheck<ManualPlatform> check(counters_);
   ManualPlatform::RunFor(2, kLeastUnregisteredNs - 1);
   EXPECT_EQ(check.EndPeriod(Ids{1}), UnregisteredThreads()) << "all, but of hardly anything";
-  RunRegistered(1, 10'000 * kMs);
-  ManualPlatform::RunFor(2, 1'000 * kMs);
+  RunRegistered(1, 10'000 * kMillisecondNs);
+  ManualPlatform::RunFor(2, 1'000 * kMillisecondNs);
   EXPECT_EQ(check.EndPeriod(Ids{1}), UnregisteredThreads()) << "a tenth of it would be 1.1 s";
 }
 
 TEST_F(UnregisteredCheckTest, ThreadsThatLiveAreFoundAtAnyTime) {
-  ManualPlatform::RunFor(1, 100 * kMs);
-  ManualPlatform::RunFor(2, 300 * kMs);
+  ManualPlatform::RunFor(1, 100 * kMillisecondNs);
+  ManualPlatform::RunFor(2, 300 * kMillisecondNs);
   EXPECT_EQ(FindUnregistered<ManualPlatform>(Ids{1}),
             (UnregisteredThreads{.share = 0.75, .count = 1, .names = "worker-2"}));
   EXPECT_EQ(FindUnregistered<ManualPlatform>(Ids{1, 2}), UnregisteredThreads());
 }
 
 TEST_F(UnregisteredCheckTest, AThreadWithoutANameHasItsNumber) {
-  ManualPlatform::RunFor(77, 100 * kMs);
+  ManualPlatform::RunFor(77, 100 * kMillisecondNs);
   EXPECT_EQ(FindUnregistered<ManualPlatform>({}).names, "77");
 }
 
@@ -103,7 +103,7 @@ struct SilentPlatform : ManualPlatform {
 
 TEST_F(UnregisteredCheckTest, ASystemThatDoesNotTellIsNoShare) {
   UnregisteredCheck<SilentPlatform> check(counters_);
-  RunRegistered(1, 100 * kMs);
+  RunRegistered(1, 100 * kMillisecondNs);
   EXPECT_EQ(check.EndPeriod(Ids{1}), UnregisteredThreads());
   EXPECT_EQ(FindUnregistered<SilentPlatform>({}), UnregisteredThreads());
 }

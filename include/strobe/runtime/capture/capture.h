@@ -38,8 +38,8 @@ STROBE_SIGNAL_SAFE std::int64_t TimerWeight(const SampleChannel<Traits>& channel
       static_cast<std::uint64_t>(channel.timer_period_ns.load(std::memory_order_relaxed)));
 }
 
-// Sets `weights` to what each cell is due: `timer_weight`, requests and carried weight. Takes the
-// requests. False if there was neither an expiry nor a request.
+// Sets `weights` to what each cell is due: `timer_weight` and requests. Takes the requests, and
+// credits the cells. False if there was neither an expiry nor a request.
 template <class Cells>
 STROBE_SIGNAL_SAFE bool TakeWeights(Cells& cells, std::size_t timer_cell, std::int64_t timer_weight,
                                     std::array<std::int64_t, std::tuple_size_v<Cells>>& weights) {
@@ -50,13 +50,24 @@ STROBE_SIGNAL_SAFE bool TakeWeights(Cells& cells, std::size_t timer_cell, std::i
       weight += cells[i].requested.exchange(0, std::memory_order_acq_rel);
     if (weight != 0) cells[i].credited.fetch_add(weight, std::memory_order_relaxed);
     is_due |= weight != 0;
-    weights[i] = weight + cells[i].carried.load(std::memory_order_relaxed);
+    weights[i] = weight;
   }
   return is_due;
 }
 
-// Keeps the stack of a record. The frames that the record shares with the last one
-// are written behind its own, where the draft has room for them and the record ends.
+// Notes that credited weights got no record.
+template <class Cells>
+STROBE_SIGNAL_SAFE void LoseWeights(Cells& cells, std::span<const std::int64_t> weights) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (weights[i] == 0) continue;
+    cells[i].credited.fetch_sub(weights[i], std::memory_order_relaxed);
+    cells[i].lost.fetch_add(weights[i], std::memory_order_relaxed);
+  }
+}
+
+// Keeps the stack of a record, or the number by which the collector finishes it. The frames that
+// the record shares with the last one are written behind its own, where the draft has room for them
+// and the record ends.
 template <class Traits>
 [[gnu::noinline]] STROBE_SIGNAL_SAFE void KeepStackOf(const ChannelArena<Traits>& arena,
                                                       SampleChannel<Traits>& channel,
@@ -64,15 +75,20 @@ template <class Traits>
                                                       StackKeeper& keeper) {
   const RecordHeader& header = draft.header();
   std::span<Address> frames = FramesOf(arena, draft);
+  if (header.slice_bytes != 0) {
+    keeper.number = keeper.table.AddPending(draft.kept_number);
+    return;
+  }
   const std::size_t count = std::size_t{header.frame_count} + header.shared_count;
   if (header.shared_count > 0)
     channel.memo().CopyRoots(frames.subspan(header.frame_count, header.shared_count));
-  const std::size_t skipped = std::min<std::uint64_t>(skip, count == 0 ? 0 : count - 1);
-  keeper.number = keeper.table.Add(frames.first(count).subspan(skipped), header.end);
+  const std::size_t skipped = SkippedFrames(skip, count, header.end);
+  if (skipped < count)
+    keeper.number = keeper.table.Add(frames.first(count).subspan(skipped), header.end);
 }
 
 // Walks the thread's stack into a record of its ring. Returns false, and sets `drop` to the reason,
-// if there is no record, or the record has no weight.
+// if there is no record.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(ChannelArena<Traits>& arena,
                                                          SampleChannel<Traits>& channel,
@@ -90,7 +106,8 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(ChannelArena<Traits>& a
   const RecordHeader begun = MakeHeader(arena, values, weights, words);
   RecordDraft draft{.bytes = channel.ring.Reserve(
                         RecordBytes(words, arena.max_frames.load(std::memory_order_relaxed))),
-                    .head_bytes = RecordBytes(words, 0)};
+                    .head_bytes = RecordBytes(words, 0),
+                    .kept_number = keeper == nullptr ? 0 : NumberOfCapture(channel)};
   if (draft.bytes != nullptr) {
     new (draft.bytes) RecordHeader(begun);
     Walk(arena, channel, target, draft);
@@ -101,15 +118,14 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(ChannelArena<Traits>& a
     return false;
   }
   const RecordHeader& header = draft.header();
-  WriteWords(draft.bytes + sizeof(header), values, weights, draft.is_whole);
-  if (!draft.is_whole) drop = DropReason::kNoTable;
+  WriteWords(draft.bytes + sizeof(header), values, weights);
   // The collector counts the ends of the stacks that it finishes.
   if (header.slice_bytes == 0)
     AddByOwner<std::uint32_t>(channel.counters.ends[static_cast<std::size_t>(header.end)], 1);
   if (keeper != nullptr) KeepStackOf(arena, channel, draft, skip, *keeper);
   channel.ring.Commit(RecordBytes(words, header.frame_count, header.slice_bytes));
   arena.Mark(channel);
-  return draft.is_whole;
+  return true;
 }
 
 template <class Traits>
@@ -123,28 +139,36 @@ template <class Traits>
   if (is_recorded) channel.wants_note.store(false, std::memory_order_release);
 }
 
-// Records one sample for all providers that are due a sample of this channel. The stack begins
-// `skip` frames above the leaf.
+// The amount of each cell.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeChannel(ChannelArena<Traits>& arena,
-                                                          SampleChannel<Traits>& channel,
-                                                          const CaptureTarget& target,
-                                                          std::uint64_t skip = 0,
-                                                          StackKeeper* keeper = nullptr) {
-  std::array<std::int64_t, Traits::Providers::kCellCount> weights{};
-  if (!TakeWeights(channel.cells, target.token.provider, TimerWeight(channel, target), weights))
-    return;
+using CellWeights = std::array<std::int64_t, Traits::Providers::kCellCount>;
+
+// Records one sample of the thread's stack, which stands for these credited weights. The stack
+// begins `skip` frames above the leaf.
+template <class Traits>
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void RecordWeights(
+    ChannelArena<Traits>& arena, SampleChannel<Traits>& channel, const CaptureTarget& target,
+    const CellWeights<Traits>& weights, std::uint64_t skip, StackKeeper* keeper) {
   DropReason drop{};
   const bool is_recorded = WriteRecord<Traits>(arena, channel, target, weights, skip, keeper, drop);
-  if (!is_recorded)
+  if (!is_recorded) [[unlikely]] {
     AddByOwner<std::uint32_t>(channel.counters.drops[static_cast<std::size_t>(drop)], 1);
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    ProviderCell& cell = channel.cells[i];
-    cell.carried.store(is_recorded ? 0 : weights[i], std::memory_order_relaxed);
+    LoseWeights(channel.cells, weights);
   }
   if (channel.wants_note.load(std::memory_order_relaxed) && target.registers != nullptr)
       [[unlikely]]
     WriteNote<Traits>(channel, *target.registers, is_recorded);
+}
+
+// Records one sample for all providers that have requested one of this channel.
+template <class Traits>
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeChannel(ChannelArena<Traits>& arena,
+                                                          SampleChannel<Traits>& channel,
+                                                          const CaptureTarget& target,
+                                                          std::uint64_t skip = 0) {
+  CellWeights<Traits> weights{};
+  if (TakeWeights(channel.cells, target.token.provider, TimerWeight(channel, target), weights))
+    RecordWeights(arena, channel, target, weights, skip, nullptr);
 }
 
 // True if the channel belongs to the calling thread. A signal's payload may be forged, or sent to
@@ -158,13 +182,14 @@ STROBE_SIGNAL_SAFE bool IsOfThisThread(const SampleChannel<Traits>& channel) {
   return false;
 }
 
-// The nesting rule: an interruption or an event during a capture of its thread adds a request. That
-// capture serves the request at its end (CaptureHere), or the next capture does.
+// The nesting rule: an interruption during a capture of its thread adds a request. That capture
+// serves the request at its end (CaptureHere), or the next interruption does.
 template <class Traits>
 STROBE_SIGNAL_SAFE void AddRequest(SampleChannel<Traits>& channel, std::size_t cell,
                                    std::int64_t weight) {
   if (weight != 0 && cell < channel.cells.size())
     channel.cells[cell].requested.fetch_add(weight, std::memory_order_acq_rel);
+  channel.was_interrupted.store(true, std::memory_order_relaxed);
 }
 
 // A CaptureEntry::Function; `context` is the ChannelArena.

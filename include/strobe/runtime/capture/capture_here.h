@@ -28,8 +28,8 @@ STROBE_SIGNAL_SAFE SampleChannel<Traits>* OwnChannel(ChannelArena<Traits>& arena
   return nullptr;
 }
 
-// The most walks of one call. If more requests arrive during each walk, the thread's next capture
-// serves the last ones.
+// The most walks for interruptions of one call. If more arrive during each walk, the thread's next
+// interruption serves the last ones.
 inline constexpr int kMaxServes = 4;
 
 // True if the session that the channel is attached to takes the provider's events.
@@ -38,39 +38,68 @@ STROBE_SIGNAL_SAFE bool TakesEvents(const SampleChannel<Traits>& channel, std::s
   return (channel.open_events.load(std::memory_order_seq_cst) >> provider & 1) != 0;
 }
 
-// Adds the event's amounts to the channel's requests, and serves them by a walk of the calling
-// thread's own stack. Requests that arrive meanwhile, by the nesting rule, get the same stack.
-// `is_nested` is what the calling thread found in is_capturing when it set it. Returns false, and
-// adds nothing, if no session takes this provider's events from the channel any more.
+// Credits the cells of the event's provider with its amounts, and sets `weights` to them. False if
+// there is no amount.
+template <class Traits>
+STROBE_SIGNAL_SAFE bool CreditEvent(SampleChannel<Traits>& channel, const EventSample& event,
+                                    CellWeights<Traits>& weights) {
+  bool has_amount = false;
+  for (std::size_t k = 0; k < event.amounts.size(); ++k) {
+    const std::size_t cell = Traits::Providers::FirstCell(event.provider) + k;
+    if (event.amounts[k] == 0 || cell >= weights.size()) continue;
+    weights[cell] = event.amounts[k];
+    channel.cells[cell].credited.fetch_add(event.amounts[k], std::memory_order_relaxed);
+    has_amount = true;
+  }
+  return has_amount;
+}
+
+// Records the event's amounts with the calling thread's own stack. `is_nested` is what the calling
+// thread found in is_capturing when it set it: then, and while the collector frees the channel's
+// memory, no stack can be had, and the amounts are lost. Returns false, and counts nothing, if no
+// session takes this provider's events from the channel any more.
 template <class Traits>
 [[gnu::noinline]] STROBE_SIGNAL_SAFE bool ServeHere(ChannelArena<Traits>& arena,
                                                     SampleChannel<Traits>& channel,
                                                     const EventSample& event,
                                                     const CaptureTarget& target, bool is_nested) {
-  bool is_added = false;
-  for (int i = 0; i < kMaxServes; ++i) {
-    if (i > 0) is_nested = channel.is_capturing.exchange(true, std::memory_order_seq_cst);
-    const bool is_live = channel.is_active.load(std::memory_order_seq_cst);
-    if (!is_added && TakesEvents(channel, event.provider)) {
-      for (std::size_t k = 0; k < event.amounts.size(); ++k)
-        AddRequest(channel, Traits::Providers::FirstCell(event.provider) + k, event.amounts[k]);
-      is_added = true;
-    }
-    if (is_nested) break;
+  const bool is_live = channel.is_active.load(std::memory_order_seq_cst) && !is_nested;
+  const bool is_taken = TakesEvents(channel, event.provider);
+  CellWeights<Traits> weights{};
+  if (is_taken && CreditEvent(channel, event, weights)) {
     if (is_live) {
       AddByOwner<std::uint32_t>(channel.counters.captures, 1);
-      StackKeeper* const keeper = i == 0 ? event.keeper : nullptr;
-      ServeChannel<Traits>(arena, channel, target, event.skip, keeper);
+      RecordWeights<Traits>(arena, channel, target, weights, event.skip, event.keeper);
+    } else {
+      LoseWeights(channel.cells, weights);
+    }
+  }
+  if (!is_nested) channel.is_capturing.store(false, std::memory_order_seq_cst);
+  return is_taken;
+}
+
+// Serves the requests of interruptions that came during a capture of the calling thread, by a walk
+// of its stack. Other requests wait for their own interruptions: the thread was not yet here when
+// they were made.
+template <class Traits>
+[[gnu::noinline]] STROBE_SIGNAL_SAFE void ServeInterruptions(ChannelArena<Traits>& arena,
+                                                             SampleChannel<Traits>& channel,
+                                                             const CaptureTarget& target,
+                                                             std::uint64_t skip) {
+  for (int i = 0; i < kMaxServes && channel.was_interrupted.load(std::memory_order_relaxed); ++i) {
+    if (channel.is_capturing.exchange(true, std::memory_order_seq_cst)) return;
+    channel.was_interrupted.store(false, std::memory_order_relaxed);
+    if (channel.is_active.load(std::memory_order_seq_cst)) {
+      AddByOwner<std::uint32_t>(channel.counters.captures, 1);
+      ServeChannel<Traits>(arena, channel, target, skip);
     }
     channel.is_capturing.store(false, std::memory_order_seq_cst);
-    if (!is_live || !channel.is_requested()) break;
   }
-  return is_added;
 }
 
 // For a thread that is not registered: takes one of the shared channels, and sets it up for the
-// thread. If all are in use, returns the first, and sets `is_nested`: the thread that uses that one
-// serves the event. nullptr if no session takes the provider's events.
+// thread. If all are in use, returns the first, and sets `is_nested`. nullptr if no session takes
+// the provider's events.
 template <class Traits>
 STROBE_SIGNAL_SAFE SampleChannel<Traits>* SharedChannel(ChannelArena<Traits>& arena,
                                                         std::size_t provider, bool& is_nested) {
@@ -114,7 +143,11 @@ STROBE_SIGNAL_SAFE bool CaptureHere(ChannelArena<Traits>& arena, const EventSamp
   if (channel == nullptr) return false;
   // The rest of the token may change with an attachment that begins now.
   const ChannelToken token{.arena = channel->token.arena, .index = channel->token.index};
-  return ServeHere(arena, *channel, event, {.token = token, .registers = registers}, is_nested);
+  const CaptureTarget target{.token = token, .registers = registers};
+  const bool is_taken = ServeHere(arena, *channel, event, target, is_nested);
+  if (!is_nested && channel->was_interrupted.load(std::memory_order_relaxed)) [[unlikely]]
+    ServeInterruptions(arena, *channel, target, event.skip);
+  return is_taken;
 }
 
 }  // namespace internal

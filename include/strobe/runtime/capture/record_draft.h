@@ -30,7 +30,8 @@ namespace STROBE_HIDDEN internal {
 struct RecordDraft {
   std::byte* bytes = nullptr;  // nullptr if the ring has no room
   std::size_t head_bytes = 0;  // bytes before the frames
-  bool is_whole = true;        // false if a later sample may give more of its stack
+  // If a StackKeeper keeps the stack, the number by which the collector finishes it. Else 0.
+  std::uint64_t kept_number = 0;
 
   [[nodiscard]] RecordHeader& header() const { return *reinterpret_cast<RecordHeader*>(bytes); }
 };
@@ -75,9 +76,9 @@ STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const ChannelArena<Traits>& arena,
           .flags = static_cast<std::uint8_t>(flags)};
 }
 
-// Writes the words that the header announces to `next`. Amounts are zero unless `is_counted`.
+// Writes the words that the header announces to `next`.
 STROBE_SIGNAL_SAFE inline void WriteWords(std::byte* next, const RecordWordValues& values,
-                                          std::span<const std::int64_t> weights, bool is_counted) {
+                                          std::span<const std::int64_t> weights) {
   for (const std::uint64_t value :
        {values.context.word, static_cast<std::uint64_t>(values.time_ns), values.skip}) {
     if (value == 0) continue;
@@ -90,9 +91,8 @@ STROBE_SIGNAL_SAFE inline void WriteWords(std::byte* next, const RecordWordValue
   }
   for (const std::int64_t weight : weights) {
     if (weight == 0) continue;
-    const std::int64_t amount = is_counted ? weight : 0;
-    std::memcpy(next, &amount, sizeof(amount));
-    next += sizeof(amount);
+    std::memcpy(next, &weight, sizeof(weight));
+    next += sizeof(weight);
   }
 }
 
@@ -120,7 +120,15 @@ template <class Traits, StackMemory M>
   if (draft.bytes == nullptr) return;
   std::memmove(draft.bytes, written, written_bytes);
   draft.header().slice_bytes =
-      static_cast<std::uint32_t>(slice.Write(draft.bytes + written_bytes, draft.is_whole));
+      static_cast<std::uint32_t>(slice.Write(draft.bytes + written_bytes, draft.kept_number));
+}
+
+// A number of a capture that is under way, which no other capture of the arena has; not 0, and less
+// than 2^63.
+template <class Traits>
+STROBE_SIGNAL_SAFE std::uint64_t NumberOfCapture(const SampleChannel<Traits>& channel) {
+  return std::uint64_t{channel.token.index} << 32 |
+         channel.counters.captures.load(std::memory_order_relaxed);
 }
 
 }  // namespace internal

@@ -24,13 +24,16 @@ namespace STROBE_HIDDEN internal {
 struct ProviderCell {
   std::atomic<std::int64_t> requested{0};  // not yet served; the collector adds, the handler takes
   std::atomic<std::int64_t> credited{0};   // all that was served or extended since the attachment
-  std::atomic<std::int64_t> carried{0};    // credited, but in no record; the next one carries it
+  // Served, but in no record, and not credited; the handler adds. No other stack gets it. If a
+  // clock tells the provider's amounts, the residual has it. Else the collector takes it, for
+  // [lost].
+  std::atomic<std::int64_t> lost{0};
 
   // Resets the cell for a new attachment, while no capture can begin.
   void Reset() {
     requested.store(0, std::memory_order_relaxed);
     credited.store(0, std::memory_order_relaxed);
-    carried.store(0, std::memory_order_relaxed);
+    lost.store(0, std::memory_order_relaxed);
   }
 };
 
@@ -128,6 +131,8 @@ struct alignas(kCacheLineBytes) SampleChannel {
   // Whether captures write the note, at the cost of one system call each. The collector sets it,
   // and the first capture with a record clears it. While it is false, the note is of a record.
   SharedFlag wants_note{false};
+  // Set if an interruption came during a capture. The capture that finds it set serves the request.
+  SharedFlag was_interrupted{false};
   // The providers whose events count, provider n by bit n: those of the session that the channel is
   // attached to. A capture reads it, like is_active, after it stores is_capturing. is_active does
   // not suffice: it is also false for a moment while the collector frees memory.

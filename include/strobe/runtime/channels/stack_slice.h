@@ -48,9 +48,8 @@ class SliceWriter {
   [[nodiscard]] std::size_t bytes() const { return sizeof(SliceHeader) + max_bytes_; }
 
   // Writes the slice to `output`, which is aligned to 8 bytes and has room for bytes(). Returns the
-  // number of bytes written. Sets `is_whole` to whether the slice is all that a walk can get: it
-  // reaches the stack's end, or nothing tells where that is.
-  STROBE_SIGNAL_SAFE std::size_t Write(std::byte* output, bool& is_whole) const {
+  // number of bytes written. `kept_number` is the SliceHeader's.
+  STROBE_SIGNAL_SAFE std::size_t Write(std::byte* output, std::uint64_t kept_number) const {
     std::size_t bytes = 0;
     Address word = 0;
     // The red zone may begin below the stack.
@@ -68,12 +67,13 @@ class SliceWriter {
                                                   .innermost_sp = registers_.sp,
                                                   .innermost_fp = registers_.fp,
                                                   .base = base,
-                                                  .is_exact = stop_.is_exact ? 1U : 0U};
+                                                  .is_exact = stop_.is_exact ? 1U : 0U,
+                                                  .kept_number = kept_number};
     if (registers_.has_general_registers()) {
       for (std::size_t i = 0; i < NativeRegisters::kGeneralRegisters; ++i)
         header->general[i] = registers_.general_register(i);
     }
-    is_whole = base + bytes == memory_.end() || memory_.end() == kUnknownStackEnd;
+    header->is_cut = bytes == max_bytes && base + bytes != memory_.end() ? 1U : 0U;
     return sizeof(*header) + bytes;
   }
 
@@ -87,9 +87,18 @@ class SliceWriter {
   std::size_t max_bytes_ = 0;
 };
 
+// The number by which a StackTable keeps the stack; 0 if none does.
+inline std::uint64_t KeptNumberOf(std::span<const std::byte> slice) {
+  SliceHeader header;
+  if (slice.size() < sizeof(header)) return 0;
+  std::memcpy(&header, slice.data(), sizeof(header));
+  return header.kept_number;
+}
+
 // Continues the walk of a record with `slice`, by `unwinder`. Adds the frames that it finds to
 // `frames`, which are the record's, up to `max_frames` in all. The result is pending if a table is
-// still missing. The walk ends broken if the slice does not reach the stack's end. Collector only.
+// still missing. If the walk needs more of the stack than the slice had room for, it is truncated.
+// Collector only.
 template <ResumableUnwinder U>
 WalkResult FinishWalk(const U& unwinder, std::span<const std::byte> slice,
                       std::vector<Address>& frames, std::size_t max_frames) {
@@ -115,6 +124,7 @@ WalkResult FinishWalk(const U& unwinder, std::span<const std::byte> slice,
   const CopiedStackMemory memory(header.base, slice.subspan(sizeof(header)));
   WalkResult walk = unwinder.Unwind(from, memory, std::span(frames).subspan(recorded));
   walk.count += recorded;
+  if (walk.end == StackEnd::kBroken && header.is_cut != 0) walk.end = StackEnd::kTruncated;
   frames.resize(walk.count);
   return walk;
 }

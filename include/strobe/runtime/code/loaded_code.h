@@ -7,10 +7,14 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "strobe/arch/current_registers.h"
 #include "strobe/base/address.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/module_map.h"
+#include "strobe/core/stack.h"
+#include "strobe/core/thread_info.h"
 #include "strobe/runtime/code/code_counters.h"
 #include "strobe/runtime/code/code_registry.h"
 #include "strobe/runtime/code/published_code.h"
@@ -18,6 +22,7 @@
 #include "strobe/symbolize/debug_frame.h"
 #include "strobe/symbolize/image_reader.h"
 #include "strobe/unwind/cfi_modules.h"
+#include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/unwinder.h"
 
@@ -87,6 +92,24 @@ class LoadedCode {
   void Build(Address pc) {
     static_cast<void>(cfi_->Build(pc));
     tables_ = cfi_->Snapshot();
+  }
+  // Builds the tables of the code that the calling thread's stack leads through, and publishes
+  // them: what the thread does next has most of this stack.
+  void BuildForThisStack() {
+    if constexpr (kIsLazy && kReadsCurrentRegisters) {
+      const CurrentRegisters registers;
+      const StackBounds stack = Platform::CurrentThread().stack;
+      if (!stack.Holds(registers.get()->sp)) return;
+      const LiveStackMemory memory(registers.get()->sp, stack.high);
+      std::vector<Address> frames(kMaxFramesLimit);
+      for (std::size_t i = 0; i < frames.size(); ++i) {
+        const WalkResult walk =
+            typename Traits::Unwinder(tables_.get()).Unwind(*registers.get(), memory, frames);
+        if (!walk.is_pending) break;
+        Build(walk.stop.is_exact ? walk.stop.pc : walk.stop.pc - 1);
+      }
+      Publish();
+    }
   }
   // Code of an earlier generation, part of which has been unloaded since: see CfiModules.
   [[nodiscard]] bool HasUnloaded(std::uint32_t generation) const {

@@ -25,6 +25,10 @@
 namespace strobe {
 namespace STROBE_HIDDEN internal {
 
+// The default of threads.ring_bytes where a program brings events: a burst of them comes between
+// two drains, and each takes its stack along until its code has tables.
+inline constexpr std::int64_t kEventRingBytes = 256 << 10;
+
 template <class Traits>
 class CoreFactoryFor final : public CoreFactory {
   static_assert(Clock<typename Traits::Clock>, "Traits::Clock is not a Clock");
@@ -49,6 +53,8 @@ class CoreFactoryFor final : public CoreFactory {
 
   [[nodiscard]] ProfilerOptions WithEnvironment(ProfilerOptions options) const override {
     using Platform = typename Traits::Platform;
+    if (Traits::Providers::kBringsEvents && !options.threads.ring_bytes.is_set())
+      options.threads.ring_bytes = Option<std::int64_t>::Default{kEventRingBytes};
     ApplyEnvironment(
         options, [](const char* name) { return Platform::EnvironmentVariable(name); },
         [](const std::string& line) { Platform::WriteLine(line); });

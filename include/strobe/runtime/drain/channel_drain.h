@@ -19,6 +19,7 @@
 #include "strobe/runtime/capture/record_draft.h"
 #include "strobe/runtime/code/loaded_code.h"
 #include "strobe/runtime/drain/collector_counters.h"
+#include "strobe/runtime/drain/kept_stacks.h"
 #include "strobe/runtime/drain/recording_columns.h"
 #include "strobe/runtime/drain/sample_intake.h"
 #include "strobe/runtime/drain/thread_accounts.h"
@@ -56,6 +57,7 @@ class ChannelDrain {
   }
 
   [[nodiscard]] SampleIntake& intake() { return intake_; }
+  [[nodiscard]] KeptStacks& kept_stacks() { return kept_stacks_; }
 
   // True if walks were finished since the last call of TakeDeferred.
   [[nodiscard]] bool has_deferred() const { return has_deferred_; }
@@ -130,8 +132,8 @@ class ChannelDrain {
     CloseAccount(thread);
   }
 
-  // Settles the account of an attached thread, as far as its records have been drained: adds the
-  // residual, and what is new of the thread's life.
+  // Settles the account of an attached thread, as far as its records have been drained: adds what
+  // got no record, the residual, and what is new of the thread's life.
   void Settle(Thread& thread) { AddUnsettled(thread); }
 
   // Drops the rest of the account, and counts it. Call it if memory runs out in Finish, and there
@@ -164,6 +166,11 @@ class ChannelDrain {
 
  private:
   void AddUnsettled(Thread& thread) {
+    if (const Row lost = accounts_.LostOf(thread); lost != Row{}) {
+      intake_.AddPseudo(KeyOf(thread), PseudoFrame::kLost, lost);
+      accounts_.NoteLost(thread, lost);
+      CountMeasured(lost);
+    }
     if (thread.is_shared) return;  // no thread of the program's has its clocks and its life
     const auto now = accounts_.ReadClocks(thread);
     if (const Row residual = accounts_.ResidualOf(thread, now); residual != Row{}) {
@@ -304,25 +311,43 @@ class ChannelDrain {
     return std::nullopt;
   }
 
+  // Finishes the walk of a record; see SampleIntake::Add. Where a StackTable keeps the stack, the
+  // levels get all of it.
+  std::optional<Address> FinishStack(std::span<const std::byte> slice, StackDelta& stack) {
+    const std::optional<Address> missing_pc = FinishWalkOf(slice, stack);
+    if constexpr (Providers::kHasLevels) {
+      const std::uint64_t number = missing_pc ? 0 : KeptNumberOf(slice);
+      if (number != 0) {
+        const std::size_t count = stack.leaf_first.size();
+        kept_stacks_.Add(number,
+                         stack.leaf_first.subspan(SkippedFrames(stack.skip, count, stack.end)),
+                         stack.end);
+      }
+    }
+    return missing_pc;
+  }
+  std::optional<Address> FinishWalkOf(std::span<const std::byte> slice, StackDelta& stack) {
+    has_deferred_ = true;
+    if constexpr (LoadedCode<Traits>::kHasTables) {
+      if (code_.HasUnloaded(stack.generation)) return FinishUnloaded(slice, stack);
+    }
+    const auto has_gone = [&](Address pc) {
+      return intake_.recorder().WasUnloaded(stack.generation, pc);
+    };
+    return finisher_.Finish(code_.tables(), slice,
+                            registry_.arena()->max_frames.load(std::memory_order_relaxed), has_gone,
+                            stack);
+  }
+
   // Adds a record, or returns an address as DrainThread does. Adds nothing then, and nothing if
   // memory runs out.
   std::optional<Address> AddRecord(Thread& thread, std::span<const std::byte> bytes) {
-    const auto finish = [this](std::span<const std::byte> slice, StackDelta& stack) {
-      has_deferred_ = true;
-      if constexpr (LoadedCode<Traits>::kHasTables) {
-        if (code_.HasUnloaded(stack.generation)) return FinishUnloaded(slice, stack);
-      }
-      const auto has_gone = [&](Address pc) {
-        return intake_.recorder().WasUnloaded(stack.generation, pc);
-      };
-      return finisher_.Finish(code_.tables(), slice,
-                              registry_.arena()->max_frames.load(std::memory_order_relaxed),
-                              has_gone, stack);
-    };
-    const SampleIntake::Result taken = intake_.Add(KeyOf(thread), bytes, finish);
+    const SampleIntake::Result taken = intake_.Add(
+        KeyOf(thread), bytes, [this](std::span<const std::byte> slice, StackDelta& stack) {
+          return FinishStack(slice, stack);
+        });
     switch (taken.outcome) {
       case SampleIntake::Outcome::kMissingTable: return taken.missing_pc;
-      case SampleIntake::Outcome::kEmpty: return std::nullopt;  // see DropReason::kNoTable
       case SampleIntake::Outcome::kUnreadable: SkipCorrupt(thread); return std::nullopt;
       case SampleIntake::Outcome::kOverflow:
         thread.channel->memo_is_stale.store(true, std::memory_order_relaxed);
@@ -349,6 +374,7 @@ class ChannelDrain {
   ThreadAccounts<Traits>& accounts_;
   WalkFinisher<typename Traits::Unwinder> finisher_;
   SampleIntake intake_;
+  KeptStacks kept_stacks_;
   std::vector<std::uint64_t> copy_;  // of a record, in memory of this process alone; else empty
   bool has_deferred_ = false;
 };

@@ -14,7 +14,9 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/label_set.h"
 #include "strobe/core/stack.h"
+#include "strobe/core/stack_table.h"
 #include "strobe/provider/sample_provider.h"
+#include "strobe/runtime/drain/kept_stacks.h"
 
 namespace strobe {
 namespace STROBE_HIDDEN internal {
@@ -27,9 +29,10 @@ class LevelRows {
  public:
   static constexpr bool kHasLevels = Providers::kHasLevels;
 
-  // Adds the present levels to the rows of the recording's thread `key`. If that throws
+  // Adds the present levels to the rows of the recording's thread `key`. Stacks that a StackTable
+  // has only the numbers of are in `kept`. If that throws
   // std::bad_alloc, it can be repeated.
-  void Add(Providers& providers, Recording& recording, std::uint32_t key,
+  void Add(Providers& providers, KeptStacks& kept, Recording& recording, std::uint32_t key,
            std::uint32_t generation) {
     TakeBack(recording, key, generation);
     rows_.clear();
@@ -39,6 +42,7 @@ class LevelRows {
         constexpr std::size_t kFirst = Providers::FirstColumn(index);
         provider.VisitLevels(
             [&](std::span<const Address> leaf_first, StackEnd end, const auto& amounts) {
+              FindPending(kept, leaf_first, end);
               Row row{.first_frame = frames_.size(), .frame_count = leaf_first.size(), .end = end};
               for (std::size_t i = 0; i < amounts.size(); ++i) row.values[kFirst + i] = amounts[i];
               frames_.insert(frames_.end(), leaf_first.begin(), leaf_first.end());
@@ -63,6 +67,17 @@ class LevelRows {
     StackEnd end{};
     Values values{};
   };
+
+  // Replaces a PendingFrame by the stack that it stands for, or by no frames.
+  static void FindPending(KeptStacks& kept, std::span<const Address>& leaf_first, StackEnd& end) {
+    const std::uint64_t number = leaf_first.size() == 1 ? PendingNumber(leaf_first[0]) : 0;
+    if (number == 0) return;
+    leaf_first = {};
+    const KeptStacks::Stack* const stack = kept.Find(number);
+    if (stack == nullptr) return;
+    leaf_first = stack->leaf_first;
+    end = stack->end;
+  }
 
   void TakeBack(Recording& recording, std::uint32_t key, std::uint32_t generation) {
     for (; added_ > 0; --added_) {

@@ -1,7 +1,6 @@
 // SampleIntake: turns the records of threads into the rows of recordings.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +28,6 @@ class SampleIntake {
     kAdded,
     kOverflow,      // added to the thread's [overflow]: the next record must share nothing with it
     kUnreadable,    // no capture can have written it; nothing was added; the next shares nothing
-    kEmpty,         // a stack without amounts, recorded only for its walk
     kMissingTable,  // its walk lacks the table of `missing_pc`, and nothing was added
   };
   struct Result {
@@ -71,9 +69,6 @@ class SampleIntake {
     if (!record.slice.empty()) {
       result.outcome = Outcome::kMissingTable;
       if (result.missing_pc = finish(record.slice, stack); result.missing_pc) return result;
-      result.outcome = Outcome::kEmpty;
-      if (std::ranges::all_of(record.amounts, [](std::int64_t amount) { return amount == 0; }))
-        return result;
     }
     result.end = stack.end;
     result.values = ValuesOf([&](std::size_t value_type) { return record.Amount(value_type); });

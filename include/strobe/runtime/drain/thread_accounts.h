@@ -132,8 +132,11 @@ class ThreadAccounts {
         if (thread.is_shared) return;
         ProviderView<Traits> view(thread, index, signal(), now.cpu_ns,
                                   Settle(thread, provider, index));
-        thread.accounts[Providers::FirstAccount(index)].AddLastResidual(
-            provider.Detach(view, std::get<index>(thread.states), now.monotonic_ns));
+        ProviderAccount& account = thread.accounts[Providers::FirstAccount(index)];
+        const std::optional<std::int64_t> residual =
+            provider.Detach(view, std::get<index>(thread.states), now.monotonic_ns);
+        account.AddLastResidual(residual);
+        if (!residual) account.Receive(-LostOf(thread, index));
       } else {
         // No clock measures requests that were not served: they count as credited, and are lost.
         for (std::size_t i = Providers::FirstCell(index); i < Providers::FirstCell(index + 1);
@@ -168,6 +171,25 @@ class ThreadAccounts {
     for (std::size_t i = 0; i < kColumns.size(); ++i)
       row[kColumns[i]] = thread.accounts[i].missing();
     return row;
+  }
+
+  // The weights that no record has and no clock tells.
+  Row LostOf(const Thread& thread) {
+    Row row{};
+    providers_.ForEachEnabled([&](const auto& provider, auto index) {
+      if constexpr (!kIsClocked<decltype(provider)>) {
+        for (std::size_t i = Providers::FirstCell(index); i < Providers::FirstCell(index + 1); ++i)
+          row[kColumns[i]] = thread.channel->cells[i].lost.load(std::memory_order_relaxed);
+      }
+    });
+    return row;
+  }
+  // Notes that they have been added to the thread's rows.
+  static void NoteLost(Thread& thread, const Row& row) {
+    for (std::size_t i = 0; i < Providers::kCellCount; ++i) {
+      if (row[kColumns[i]] != 0)
+        thread.channel->cells[i].lost.fetch_sub(row[kColumns[i]], std::memory_order_relaxed);
+    }
   }
 
   // The clocks of an attached thread.
@@ -229,6 +251,13 @@ class ThreadAccounts {
     } else {
       return account.Settle(thread.channel->cells[Providers::FirstCell(index)]);
     }
+  }
+
+  // What no record has of a clocked provider's weight.
+  static std::int64_t LostOf(const Thread& thread, std::size_t index) {
+    const std::size_t cell = Providers::FirstCell(index);
+    const bool has_cell = cell < Providers::FirstCell(index + 1);
+    return has_cell ? thread.channel->cells[cell].lost.load(std::memory_order_relaxed) : 0;
   }
 
   // Adds the residual until now. Returns false if the provider cannot tell it now.

@@ -245,7 +245,9 @@ class Collector {
   // Used by the collector's thread.
   std::int64_t earlier_cpu_ns_ = 0;        // of earlier sessions
   std::int64_t unsampled_process_ns_ = 0;  // of the process's CPU time
-  std::int64_t drain_ns_ = option_drain_ns_;
+  // Short at first: what a program executes for the first time needs tables, and until then its
+  // stacks fill the rings.
+  std::int64_t drain_ns_ = std::min(kMinDrainPeriodNs, option_drain_ns_);
   std::int64_t next_drain_ns_ = 0;
   std::int64_t next_check_ns_ = 0;
   std::int64_t next_export_ns_ = 0;

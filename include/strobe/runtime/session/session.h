@@ -63,6 +63,9 @@ class Session {
     registry_.arena()->max_frames.store(static_cast<std::uint32_t>(*options.sampling.max_frames),
                                         std::memory_order_relaxed);
     registry_.arena()->keeps_times.store(*options.sampling.timestamps, std::memory_order_relaxed);
+    // A burst of events may come before the first drain.
+    if constexpr (Providers::kBringsEvents && !AdoptsChannels<typename Traits::Platform>)
+      code_.BuildForThisStack();
   }
 
   // True if the options enable a provider.
@@ -156,6 +159,7 @@ class Session {
     NoteSlowSpans(recorder().continuous());
     ReclaimIdleMemory(now.monotonic_ns);
     AddLevels(recorder().continuous(), levels_);
+    drain_.kept_stacks().ForgetUnused();
     RecordedPeriod period = recorder().continuous().Take(ProcessLabels(), now);
     CountOverflows();
     period.samples.zone_frames = zone_frames_;
@@ -230,7 +234,7 @@ class Session {
   void AddLevels(Recording& recording, LevelRows<Providers>& levels) {
     if constexpr (LevelRows<Providers>::kHasLevels) {
       if (levels_key_ == Thread::kNoKey) levels_key_ = drain_.intake().AddThread(0, "[live]");
-      levels.Add(accounts_.providers(), recording, levels_key_,
+      levels.Add(accounts_.providers(), drain_.kept_stacks(), recording, levels_key_,
                  registry_.arena()->code().generation.load(std::memory_order_relaxed));
     }
   }

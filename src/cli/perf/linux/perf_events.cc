@@ -191,6 +191,7 @@ absl::StatusOr<Descriptor> PerfEvents::Open(std::size_t request, int cpu, const 
       if (absl::Status status = header_.AddEvent(bytes, {}); !status.ok()) return status;
       header_.events.back().name = asked.name;
       header_.events.back().is_off_cpu = asked.is_off_cpu;
+      header_.events.back().is_switch = asked.is_switch;
       return descriptor;
     }
     // The first event decides for all: their samples have the same fields.

@@ -77,7 +77,15 @@ absl::StatusOr<std::vector<PerfRequest>> ParsePerfRequests(std::string_view list
        absl::StrSplit(absl::string_view(list.data(), list.size()), ',', absl::SkipEmpty())) {
     absl::StatusOr<PerfRequest> request = ParseRequest(std::string(name), tracing);
     if (!request.ok()) return request.status();
-    requests.push_back(*std::move(request));
+    const auto same = std::ranges::find_if(requests, [&](const PerfRequest& other) {
+      return other.type == request->type && other.config == request->config;
+    });
+    if (same == requests.end()) {
+      requests.push_back(*std::move(request));
+    } else if (same->is_off_cpu != request->is_off_cpu) {
+      if (request->is_off_cpu) *same = *std::move(request);
+      same->is_switch = true;
+    }
   }
   if (requests.empty()) return absl::InvalidArgumentError("no event is named");
   if (requests.size() > kMaxPerfRequests)

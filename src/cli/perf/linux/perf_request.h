@@ -16,6 +16,7 @@ struct PerfRequest {
   std::uint32_t type = 0;  // see PerfEvent
   std::uint64_t config = 0;
   bool is_off_cpu = false;  // see PerfEvent
+  bool is_switch = false;
 
   // True if samples come at a rate; else for every so many events.
   [[nodiscard]] bool has_rate() const;
@@ -26,7 +27,8 @@ struct PerfRequest {
 
 inline constexpr std::size_t kMaxPerfRequests = 16;
 
-// The events of a list as "task-clock,page-faults,sched:sched_switch". The numbers of tracepoints
+// The events of a list as "task-clock,page-faults,sched:sched_switch". Two of one event become one,
+// because the kernel gives the samples of both the id of one. The numbers of tracepoints
 // are below `tracing`, a directory as /sys/kernel/tracing. InvalidArgument for a name that is none,
 // with what is to be done where it cannot be looked up.
 absl::StatusOr<std::vector<PerfRequest>> ParsePerfRequests(std::string_view list,
