@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -214,15 +215,29 @@ class Conversion {
     return label_sets_[rows_[row].labels].account;
   }
 
-  // Divides each thread's residual among its rows: see DivideResiduals.
+  // By account: a number for the thread's name.
+  [[nodiscard]] std::vector<std::uint32_t> PoolsOfAccounts() const {
+    std::vector<std::uint32_t> pools(label_sets_.size());
+    std::unordered_map<std::string_view, std::uint32_t> numbers;
+    for (std::size_t key = 0; key < period_.threads.size(); ++key) {
+      if (thread_labels_[key] == kNone) continue;
+      const auto number = static_cast<std::uint32_t>(numbers.size());
+      pools[thread_labels_[key]] =
+          numbers.try_emplace(period_.threads[key].thread.name, number).first->second;
+    }
+    return pools;
+  }
+
+  // Divides each thread's residual among its rows, or those like it: see DivideResiduals.
   void DivideAmounts() {
+    const std::vector<std::uint32_t> pools = PoolsOfAccounts();
     const auto residual = pseudo_nodes_.find(static_cast<Address>(PseudoFrame::kResidual));
     std::vector<internal::AmountRow> rows(rows_.size());
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      rows[row] = {AccountOf(row),
+      rows[row] = {AccountOf(row), pools[AccountOf(row)],
                    residual != pseudo_nodes_.end() && rows_[row].node == residual->second};
     }
-    sums_cut_ = internal::DivideResiduals(rows, values_);
+    sums_cut_ = internal::DivideResiduals(rows, values_, period_.pooled_below);
   }
 
   [[nodiscard]] bool IsZero(std::size_t row) const {

@@ -8,7 +8,7 @@
 namespace strobe::internal {
 namespace {
 
-// One column of one account. The sums may wrap if weights are forged.
+// One column of one account, or of several that are one. The sums may wrap if weights are forged.
 struct Balance {
   std::uint64_t residual = 0;  // signed; the values less than 0 are part of it
   std::uint64_t sampled = 0;   // sum of the other values
@@ -17,12 +17,65 @@ struct Balance {
   [[nodiscard]] bool is_cut() const { return static_cast<std::int64_t>(sampled + residual) < 0; }
   [[nodiscard]] std::uint64_t sum() const { return is_cut() ? 0 : sampled + residual; }
 
-  // The part of the next value. Call it when both sums are known.
-  std::int64_t Divide(std::int64_t value) {
+  void Add(const Balance& other) {
+    residual += other.residual;
+    sampled += other.sampled;
+  }
+  // What the value becomes. Call it when both sums are known.
+  std::int64_t Settle(std::int64_t value, bool is_residual) {
+    if (residual == 0 || (is_residual && sampled != 0)) return is_residual ? 0 : value;
     division.whole = sum();
     division.parts = sampled;
-    return division.Next(value);
+    // Without samples, one row has the whole sum: the first.
+    return is_residual ? static_cast<std::int64_t>(sum() - std::exchange(division.given, sum()))
+                       : division.Next(value);
   }
+};
+
+struct Account {
+  Balance own;
+  Balance* pool = nullptr;  // nullptr if the account stands for itself
+
+  Balance& SettledIn() { return pool != nullptr ? *pool : own; }
+};
+
+// The accounts of a column that has a residual.
+class Accounts {
+ public:
+  void Add(const AmountRow& row, std::int64_t value, bool is_residual) {
+    const auto [at, is_new] = accounts_.try_emplace(row.account);
+    if (is_new) at->second.pool = &pools_[row.pool];
+    Balance& own = at->second.own;
+    (is_residual ? own.residual : own.sampled) += static_cast<std::uint64_t>(value);
+  }
+  // Decides which accounts are one. Call it when all rows have been added.
+  void Join(std::int64_t least) {
+    for (auto& [id, account] : accounts_) {
+      if (account.own.is_cut() || static_cast<std::int64_t>(account.own.sum()) >= least) {
+        account.pool = nullptr;
+      } else {
+        account.pool->Add(account.own);
+      }
+    }
+    for (auto& [id, account] : accounts_) {
+      if (account.pool != nullptr && account.pool->sampled == 0) account.pool = nullptr;
+    }
+  }
+  std::int64_t Settle(const AmountRow& row, std::int64_t value, bool is_residual) {
+    return accounts_.find(row.account)->second.SettledIn().Settle(value, is_residual);
+  }
+  // How many sums are less than 0.
+  std::uint64_t CountCut() {
+    std::uint64_t cut = 0;
+    for (auto& [id, account] : accounts_)
+      cut += account.pool == nullptr && account.own.is_cut() ? 1 : 0;
+    return cut;
+  }
+
+ private:
+  // Their elements stay where they are.
+  std::unordered_map<std::uint32_t, Account> accounts_;
+  std::unordered_map<std::uint32_t, Balance> pools_;
 };
 
 }  // namespace
@@ -40,7 +93,8 @@ std::int64_t Division::Next(std::int64_t part) {
   return static_cast<std::int64_t>(given - before);
 }
 
-std::uint64_t DivideResiduals(std::span<const AmountRow> rows, std::span<std::int64_t> values) {
+std::uint64_t DivideResiduals(std::span<const AmountRow> rows, std::span<std::int64_t> values,
+                              std::span<const std::int64_t> least) {
   std::uint64_t sums_cut = 0;
   const std::size_t width = rows.empty() ? 0 : values.size() / rows.size();
   for (std::size_t column = 0; column < width; ++column) {
@@ -50,33 +104,24 @@ std::uint64_t DivideResiduals(std::span<const AmountRow> rows, std::span<std::in
     const auto is_residual = [&](std::size_t row) {
       return value(row) != 0 && (rows[row].is_residual || value(row) < 0);
     };
-    std::unordered_map<std::uint32_t, Balance> balances;  // of accounts with a residual
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      if (is_residual(row))
-        balances[rows[row].account].residual += static_cast<std::uint64_t>(value(row));
-    }
-    if (balances.empty()) continue;
+    bool has_residual = false;
+    for (std::size_t row = 0; row < rows.size() && !has_residual; ++row)
+      has_residual = is_residual(row);
+    if (!has_residual) continue;
+    Accounts accounts;
     const auto visit = [&](const auto& body) {
       for (std::size_t row = 0; row < rows.size(); ++row) {
-        const auto at = balances.find(rows[row].account);
-        if (at != balances.end()) body(at->second, row);
+        if (value(row) != 0) body(rows[row], value(row), is_residual(row));
       }
     };
-    visit([&](Balance& balance, std::size_t row) {
-      if (!is_residual(row)) balance.sampled += static_cast<std::uint64_t>(value(row));
+    visit([&](const AmountRow& row, std::int64_t amount, bool is_rest) {
+      accounts.Add(row, amount, is_rest);
     });
-    visit([&](Balance& balance, std::size_t row) {
-      if (!is_residual(row)) {
-        value(row) = balance.Divide(value(row));
-      } else if (balance.sampled != 0) {
-        value(row) = 0;
-      } else {
-        // One row has the whole sum: the first.
-        value(row) = static_cast<std::int64_t>(balance.sum() - balance.division.given);
-        balance.division.given = balance.sum();
-      }
+    accounts.Join(column < least.size() ? least[column] : 0);
+    visit([&](const AmountRow& row, std::int64_t& amount, bool is_rest) {
+      amount = accounts.Settle(row, amount, is_rest);
     });
-    for (const auto& [account, balance] : balances) sums_cut += balance.is_cut() ? 1 : 0;
+    sums_cut += accounts.CountCut();
   }
   return sums_cut;
 }

@@ -23,6 +23,7 @@ struct Division {
 // One row of a period. Rows of one account add up to that account's clock.
 struct AmountRow {
   std::uint32_t account = 0;
+  std::uint32_t pool = 0;    // of the account: the same in all of its rows
   bool is_residual = false;  // the difference between the clock and the other rows
 };
 
@@ -38,7 +39,18 @@ struct AmountRow {
 // distributed, their mean square is twice their squared mean, and so the variance is twice as
 // large.
 //
+// An account whose sum is less than `least` of the column has too few samples for that, or none.
+// It is one with all such accounts of its pool: their rows add up to the sum of their clocks, and
+// their residuals are divided among the samples of all. Where there is no sample either, each
+// account stands for itself.
+//
+// Why by the sum, and not by whether there were samples: a thread that runs for the time T has
+// T / period samples in the mean, however short T is. So among accounts that the clock alone has
+// chosen, each thread's work has its share in the mean. Those that happen to have a sample are the
+// longer ones.
+//
 // `values` has `values.size() / rows.size()` columns, row by row.
-std::uint64_t DivideResiduals(std::span<const AmountRow> rows, std::span<std::int64_t> values);
+std::uint64_t DivideResiduals(std::span<const AmountRow> rows, std::span<std::int64_t> values,
+                              std::span<const std::int64_t> least = {});
 
 }  // namespace strobe::internal

@@ -1,5 +1,6 @@
 // The calls of the program that the library sees, and the library's own, which pass it by.
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -8,6 +9,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 
 #include "../platform/linux/signals/ending_signals.h"
 #include "process_session.h"
@@ -95,9 +97,20 @@ int SetActionOfProgram(int number, const struct sigaction* action, struct sigact
   for (;;) syscall(SYS_exit_group, status);
 }
 
+// The loader runs this library's constructors before all others (-z initfirst), so that these are
+// sampled, too. The C library's own, which comes later, sets these variables, and as here.
+void BeginCLibrary(int count, char** arguments, char** environment) {
+  environ = environment;
+  if (count < 1) return;
+  program_invocation_name = arguments[0];
+  char* const last = std::strrchr(arguments[0], '/');
+  program_invocation_short_name = last == nullptr ? arguments[0] : last + 1;
+}
+
 // The library's constructors of static objects have no priority, so they run before. The program
 // may set actions in a handler, where nothing may be looked up.
-__attribute__((constructor(65535))) void Load() {
+__attribute__((constructor(65535))) void Load(int count, char** arguments, char** environment) {
+  if (environ == nullptr) BeginCLibrary(count, arguments, environment);
   static_cast<void>(*next_set_action);
   static_cast<void>(*next_set_handler);
   BeginProcess();

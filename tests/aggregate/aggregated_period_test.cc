@@ -130,6 +130,28 @@ TEST(FillProfile, WhatIsLessThanNothingIsTakenFromTheThreadsOwnRows) {
   EXPECT_EQ(profile.stats.sums_cut, 0u);
 }
 
+TEST(FillProfile, ShortThreadsOfOneNameHaveTheSamplesOfAll) {
+  Aggregator aggregator(1, kAmpleBytes);
+  const auto add_thread = [&](std::uint64_t id, const char* name, std::int64_t cpu_ns,
+                              std::int64_t sampled_ns) {
+    const std::uint32_t thread = aggregator.AddThread(id, name);
+    if (sampled_ns != 0) {
+      aggregator.Add(thread, {.leaf_first = std::array<Address, 1>{0x10 + id}},
+                     std::array{sampled_ns});
+    }
+    aggregator.AddPseudo(thread, PseudoFrame::kResidual, std::array{cpu_ns - sampled_ns});
+  };
+  add_thread(1, "task", 7, 10);
+  for (std::uint64_t id = 2; id < 9; ++id) add_thread(id, "task", 9, 0);
+  add_thread(9, "task", 60, 50);
+  add_thread(10, "logger", 2, 0);
+  AggregatedPeriod period = aggregator.Take();
+  period.pooled_below = {50};
+  EXPECT_EQ(Flatten(ToProfile(std::move(period))),
+            (FlatProfile{
+                {{"task", "11"}, {70}}, {{"task", "19"}, {60}}, {{"logger", "[residual]"}, {2}}}));
+}
+
 TEST(FillProfile, AThreadThatOwesMoreThanItHasShowsNothing) {
   Aggregator aggregator(1, kAmpleBytes);
   const std::uint32_t thread = aggregator.AddThread(1, "t");

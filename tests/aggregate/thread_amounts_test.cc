@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <vector>
@@ -108,6 +110,78 @@ TEST(DivideResiduals, SharesOfRandomInstantsHaveNoBias) {
   const double variance = square / sampled;
   EXPECT_NEAR(sum / sampled, kShare, 4 * std::sqrt(variance / sampled));
   EXPECT_NEAR(variance / (kShare * (1 - kShare) * inverse_samples / sampled), 1, 0.06);
+}
+
+constexpr std::array<std::int64_t, 1> kLeast = {50};
+AmountRow SampledIn(std::uint32_t account, std::uint32_t pool) {
+  return {.account = account, .pool = pool};
+}
+AmountRow ResidualIn(std::uint32_t account, std::uint32_t pool) {
+  return {.account = account, .pool = pool, .is_residual = true};
+}
+Values DividePooled(const Rows& rows, Values values) {
+  EXPECT_EQ(DivideResiduals(rows, values, kLeast), 0u);
+  return values;
+}
+
+TEST(DivideResiduals, AccountsWithFewSamplesAreOneWithTheirPool) {
+  EXPECT_EQ(DividePooled({SampledIn(0, 1), ResidualIn(0, 1), ResidualIn(1, 1), ResidualIn(2, 1),
+                          SampledIn(3, 1), ResidualIn(3, 1)},
+                         {10, -3, 25, 28, 10, 2}),
+            (Values{36, 0, 0, 0, 36, 0}));
+}
+
+TEST(DivideResiduals, AnAccountWithEnoughStandsForItself) {
+  EXPECT_EQ(DividePooled({SampledIn(0, 1), ResidualIn(0, 1), SampledIn(1, 1), ResidualIn(2, 1)},
+                         {49, 1, 10, 49}),
+            (Values{50, 0, 59, 0}));
+  EXPECT_EQ(DividePooled({ResidualIn(0, 1), SampledIn(1, 1)}, {50, 10}), (Values{50, 10}))
+      << "no chance explains that it has no sample";
+}
+
+TEST(DivideResiduals, EachPoolStandsForItself) {
+  EXPECT_EQ(DividePooled({ResidualIn(0, 1), SampledIn(1, 2), ResidualIn(2, 2)}, {7, 10, 3}),
+            (Values{7, 13, 0}));
+  EXPECT_EQ(DividePooled({ResidualIn(0, 1), ResidualIn(1, 2), SampledIn(2, 2)}, {30, 20, 90}),
+            (Values{30, 20, 90}))
+      << "no sample can say whose they are";
+}
+
+TEST(DivideResiduals, ColumnsBeyondTheLimitsHaveNoPools) {
+  Values values = {10, 10, 5, 5};
+  DivideResiduals(Rows{SampledIn(0, 1), ResidualIn(1, 1)}, values, kLeast);
+  EXPECT_EQ(values, (Values{15, 10, 0, 5}));
+}
+
+// Threads of one name, of 1 ms in A and of 7 ms in B by turns, with a sample each 10 ms whose first
+// one is uniform. Few have a sample, and most of these are long ones.
+TEST(DivideResiduals, SharesOfShortThreadsHaveNoBias) {
+  constexpr std::uint32_t kThreads = 40'000;
+  constexpr std::int64_t kPeriodNs = 10'000'000;
+  RandomSource random(7);
+  Rows rows;
+  Values values;
+  std::int64_t total_ns = 0;
+  for (std::uint32_t thread = 0; thread < kThreads; ++thread) {
+    const std::int64_t used_ns = thread % 2 == 0 ? 1'000'000 : 7'000'000;
+    const bool is_sampled = random.Uniform() * kPeriodNs < static_cast<double>(used_ns);
+    rows.insert(rows.end(), {SampledIn(thread, 0), ResidualIn(thread, 0)});
+    values.insert(values.end(),
+                  {is_sampled ? kPeriodNs : 0, used_ns - (is_sampled ? kPeriodNs : 0)});
+    total_ns += used_ns;
+  }
+  DivideResiduals(rows, values, std::array{5 * kPeriodNs});
+  std::int64_t in_a = 0;
+  std::int64_t sum = 0;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    sum += values[row];
+    EXPECT_TRUE(!rows[row].is_residual || values[row] == 0);
+    if (rows[row].account % 2 == 0) in_a += values[row];
+  }
+  EXPECT_EQ(sum, total_ns);
+  const double samples = static_cast<double>(total_ns) / kPeriodNs;
+  EXPECT_NEAR(static_cast<double>(in_a) / static_cast<double>(sum), 0.125,
+              4 * std::sqrt(0.125 * 0.875 / samples));
 }
 
 }  // namespace

@@ -91,6 +91,25 @@ TEST_F(Conservation, ThreadsThatCameBeforeAndAfterStart) {
   ExpectNoResidual(exports, "early");
 }
 
+// Each thread alone would have a sample in a fifth of the cases, and else be all residual.
+TEST_F(Conservation, ShortThreadsOfOneNameShareTheirSamples) {
+  BasicProfiler<CollectingTraits> profiler;
+  ASSERT_TRUE(profiler.Start().ok());
+  Span cpu;
+  for (int i = 0; i < 200; ++i) {
+    Brackets one;
+    std::thread([&] { one = RunBracketed(profiler, "task", [] { BurnCpu(2 * kMs); }); }).join();
+    cpu.least += one.cpu.least;
+    cpu.most += one.cpu.most;
+  }
+  ASSERT_TRUE(profiler.Stop().ok());
+  const Exports exports = CollectingExporter::Take();
+  ASSERT_EQ(exports.size(), 1U);
+  ExpectWithin(exports, "cpu", "task", cpu);
+  EXPECT_GT(SumOfThread(exports, "samples", "task"), 0);
+  ExpectNoResidual(exports, "task");
+}
+
 TEST_F(Conservation, CpuAndWallTogether) {
   BasicProfiler<CollectingTraits> profiler({.sampling = {.wall_frequency_hz = 100}});
   ASSERT_TRUE(profiler.Start().ok());

@@ -31,6 +31,7 @@ from recorder import OnTerminal, Recorder, TIMEOUT_S  # noqa: E402
 from until_seen import wait_until, work_until  # noqa: E402
 
 BUSY_S = 0.25  # of each function that works
+LIBRARY_S = 0.2  # slow_library.cc
 SKIPPED = 77
 
 
@@ -146,6 +147,21 @@ def threads(recorder):
         return functions
 
     recorder.until_seen(record, names, "a sample of each thread")
+
+
+def constructors(recorder):
+    """What a shared library's constructor does is in the profile, though it runs before main."""
+    recorder.environment["RECORDED_SLOW_LIBRARY"] = "1"
+    for how in ([], ["--worker"]):
+
+        def record():
+            recorded = recorder.record(recorder.program, "library", arguments=how)
+            equal((recorded.returncode, recorded.stdout), (0, b""), "a library that begins slowly")
+            total, functions = recorder.top()
+            recorder.check_total(total, LIBRARY_S, "in a constructor %s" % how)
+            return functions
+
+        recorder.until_seen(record, ["WorkOfConstructor"], "a sample of the constructor %s" % how)
 
 
 def usage(recorder):

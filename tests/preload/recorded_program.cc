@@ -17,6 +17,8 @@
 
 extern char** environ;
 
+extern "C" int StatusOfLibrary();  // of slow_library.cc
+
 namespace {
 
 constexpr double kBusySeconds = 0.25;
@@ -236,6 +238,7 @@ int main(int count, char** arguments) {
   const std::string mode = count > 1 ? arguments[1] : "";
   if (mode == "threads") return RunThreads();
   if (mode == "usage") return PrintUsage();
+  if (mode == "library") return StatusOfLibrary();
   if (mode == "end" && count > 2) return EndBy(arguments[2]);
   if (mode == "allocations" && count > 2) {
     MakeGarbage();  // unwind tables of the code are made for these samples

@@ -238,14 +238,16 @@ class AutomaticTrigger : public ::testing::Test {
   double affordable_rate_hz_ = 20;
 };
 
-TEST_F(AutomaticTrigger, AThreadBeginsAtInstants) {
-  EXPECT_TRUE(provider_.IsAtInstants(state_));
-  EXPECT_FALSE(thread_.has_timer());
+// A thread that soon ends is sampled at the asked rate.
+TEST_F(AutomaticTrigger, AThreadBeginsWithATimer) {
+  EXPECT_TRUE(thread_.has_timer());
+  thread_.RunFor(2 * kCpuPeriodNs);
+  EXPECT_GT(thread_.captures(), 0) << "before any review";
 }
 
-TEST_F(AutomaticTrigger, AThreadThatComputesForLongGetsATimer) {
-  Second(1'000'000'000, 0);
-  EXPECT_FALSE(thread_.has_timer()) << "its waits are counted from the first review on";
+TEST_F(AutomaticTrigger, AThreadThatComputesForLongKeepsItsTimer) {
+  Second(1'000'000'000, 500);
+  EXPECT_TRUE(thread_.has_timer()) << "its waits are counted from the first review on";
   Second(1'000'000'000, 1);
   EXPECT_TRUE(thread_.has_timer());
   Second(1'000'000'000, 3);
@@ -253,6 +255,7 @@ TEST_F(AutomaticTrigger, AThreadThatComputesForLongGetsATimer) {
 }
 
 TEST_F(AutomaticTrigger, AThreadThatWorksForShortTimesIsAtInstants) {
+  Second(500'000'000, 250);
   for (int i = 0; i < 5; ++i) {
     Second(500'000'000, 250);
     EXPECT_FALSE(thread_.has_timer());
@@ -311,6 +314,8 @@ TEST_F(AutomaticTrigger, AThreadThatChangesItsWaysIsSampledAccordingly) {
 }
 
 TEST_F(AutomaticTrigger, AnIdleThreadHasATimerUntilItHasWorkedForAPeriod) {
+  for (int i = 0; i < 2; ++i) Second(20'000'000, 10);
+  EXPECT_FALSE(thread_.has_timer());
   Second(0, 0);
   EXPECT_FALSE(thread_.has_timer());
   Second(0, 0);

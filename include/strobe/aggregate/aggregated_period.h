@@ -19,6 +19,10 @@
 
 namespace strobe {
 
+// A thread that used less than so many sampling periods may have too few samples to say what it
+// did. One that used more has at least one with a timer, and, but for 0.7 %, at random instants.
+inline constexpr std::int64_t kEnoughSamples = 5;
+
 // A thread of a period; its index is the thread's key.
 struct PeriodThread {
   ProfileThread thread;
@@ -49,6 +53,9 @@ struct AggregatedPeriod {
   std::deque<PeriodContext> contexts;
   std::vector<SpanNumber> slow_spans;  // in order
   const LabelTable* labels = nullptr;  // what the contexts refer to
+  // By column: threads whose amount in the period is less are one with those of the same name.
+  // Empty: each thread stands for itself.
+  std::vector<std::int64_t> pooled_below;
   // From the monotonic clock, which the times here are of, to nanoseconds since 1970.
   std::int64_t unix_offset_ns = 0;
   bool zone_frames = false;  // see AddZoneFrames
@@ -77,6 +84,9 @@ struct AggregatedPeriod {
 //   its other rows, whatever their labels, in proportion to their values. It stays where there are
 //   none. A value less than 0 is part of the residual. If a thread's sum is less than 0, it becomes
 //   0, and profile.stats.sums_cut grows by one.
+//   Threads that were too short to be sampled enough, by period.pooled_below, are one with those of
+//   the same name: the residuals of all are divided among the samples of all. So the rows of a name
+//   add up to its clocks. Their samples are counted as they were taken, so the error rests on them.
 // * moments: in order of time. The values of a moment are its part of what its row's values became,
 //   in proportion: if all moments of a row were kept, they add up to the row.
 // If period.zone_frames, stacks and frames are those that AddZoneFrames makes of these.

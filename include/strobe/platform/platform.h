@@ -87,7 +87,8 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 //   run, unless it has one. True if it is ours: then ReleaseSignalStack() takes it away once all
 //   that hold it have called that.
 // * StartTimer(timer, thread, payload, first_ns, period_ns, signal), StopTimer(timer): a timer on
-//   the thread's CPU clock. False if the system refuses.
+//   the thread's CPU clock. False if the system refuses. If the system sees expiries on a tick, the
+//   first one comes on the last tick before `first_ns`, or on the thread's first one.
 // * StartRandomTimer(timer, thread, provider, mean_ns, seed, signal), StopRandomTimer(timer),
 //   optional: a RandomTimer on the thread's CPU clock, which lies in the thread's RegistrationLink.
 //   False if the system refuses.

@@ -21,9 +21,10 @@ namespace strobe {
 // * A timer on the thread's CPU clock that expires at random is in step with nothing, and exact on
 //   busy machines too. But not every system allows it, and it makes each switch to the thread, and
 //   away from it, dearer.
-// sampling.trigger chooses. By default a thread begins at instants. A thread that then computes for
-// long without a wait, or is idle for long, gets a timer on the tick. A thread that works for short
-// times gets a random timer if the system allows it and the budget pays for it, and else instants.
+// sampling.trigger chooses. By default a thread begins with a timer on the tick, so that one that
+// soon ends is sampled at the asked rate, whatever the budget says. It keeps that while it computes
+// for long without a wait, or is idle for long. A thread that turns out to work for short times
+// gets a random timer if the system allows it and the budget pays for it, and else instants.
 class CpuTimeProvider {
  public:
   static constexpr bool kBringsNoFiles = true;
@@ -84,7 +85,8 @@ class CpuTimeProvider {
 
   void Attach(SampleTarget& thread, ThreadState& state, RandomSource& random, std::int64_t now_ns) {
     state = {.ran_at_ms = InMs(now_ns), .cpu_ns = thread.attach_cpu_ns()};
-    if (trigger_ == SampleTrigger::kTimers) StartTimer(thread, state, random);
+    if (trigger_ == SampleTrigger::kTimers || trigger_ == SampleTrigger::kAuto)
+      StartTimer(thread, state, random);
     if (trigger_ == SampleTrigger::kPerf) StartRandomTimer(thread, state, random);
   }
 
@@ -130,6 +132,8 @@ class CpuTimeProvider {
     state.ran_at_ms = InMs(review.now_ns);
     state.cpu_ns = cpu_ns;
     state.wait_count = wait_count;
+    // The first review learns how often the thread has waited so far.
+    if (wait_count >= 0 && !is_known) return;
     if (is_auto) Choose(thread, state, random, {used_ns, waits, review.affordable_rate_hz});
   }
 

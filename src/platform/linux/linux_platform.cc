@@ -62,6 +62,13 @@ timespec ToTimespec(std::int64_t time_ns) {
   return {.tv_sec = time_ns / kNsPerSecond, .tv_nsec = time_ns % kNsPerSecond};
 }
 
+// The kernel looks at timers on threads' CPU clocks on its tick alone.
+std::int64_t TickNs() {
+  timespec tick{};
+  clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+  return static_cast<std::int64_t>(tick.tv_sec) * 1'000'000'000 + tick.tv_nsec;
+}
+
 // The calling thread's id and stack, cached: one system call for each thread.
 struct CachedThread {
   ThreadInfo info;
@@ -223,7 +230,12 @@ bool LinuxPlatform::StartTimer(Timer& timer, std::uint64_t thread_id, std::uint6
   // The system calls themselves: the C library would wrap the id.
   int id = -1;
   if (syscall(SYS_timer_create, ThreadCpuClock(thread_id), &event, &id) != 0) return false;
-  const itimerspec times{.it_interval = ToTimespec(period_ns), .it_value = ToTimespec(first_ns)};
+  // An expiry is seen on the first tick after it. So it is set a tick sooner, and every tick in the
+  // thread's life sees one with the same probability, the first one, too.
+  const std::int64_t tick_ns = TickNs();
+  const std::int64_t sooner_ns = period_ns > tick_ns ? tick_ns : 0;
+  const itimerspec times{.it_interval = ToTimespec(period_ns),
+                         .it_value = ToTimespec(std::max<std::int64_t>(first_ns - sooner_ns, 1))};
   if (syscall(SYS_timer_settime, id, 0, &times, nullptr) != 0) {
     syscall(SYS_timer_delete, id);
     return false;

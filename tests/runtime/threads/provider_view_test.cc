@@ -41,7 +41,8 @@ Stats StatsOfOne(SampleTrigger trigger, bool refuses_timers) {
 TEST(ProviderView, NotesWhetherTheThreadHasATimer) {
   EXPECT_EQ(StatsOfOne(SampleTrigger::kTimers, false).threads_on_timers, 1u);
   EXPECT_EQ(StatsOfOne(SampleTrigger::kTimers, true).threads_on_timers, 0u);
-  EXPECT_EQ(StatsOfOne(SampleTrigger::kAuto, false).threads_on_timers, 0u);
+  EXPECT_EQ(StatsOfOne(SampleTrigger::kAuto, false).threads_on_timers, 1u);
+  EXPECT_EQ(StatsOfOne(SampleTrigger::kRandom, false).threads_on_timers, 0u);
 }
 
 TEST(ProviderView, NotesWhetherTheThreadHasARandomTimer) {

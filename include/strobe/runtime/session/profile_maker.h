@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "strobe/aggregate/recording.h"
 #include "strobe/base/memory_guard.h"
@@ -61,10 +62,12 @@ class ProfileMaker {
       call.profile = MakeHead(session, call.columns, call.period_ns,
                               StatsBetween(call.at_begin, collect_stats_()));
       call.profile.stats.unregistered = {};
+      std::vector<std::int64_t> pooled_below = PooledBelow(session, call.columns);
       std::optional<RecordedPeriod> period = session.TakeRecording(*call.place);
       if (!period) return;
       SetPeriod(call.profile, *period, recordings_++);
       call.samples = std::move(period->samples);
+      call.samples.pooled_below = std::move(pooled_below);
       is_taken = true;
     });
     if (!has_memory || !is_taken) call.status = OutOfMemory();
@@ -84,6 +87,15 @@ class ProfileMaker {
     return sums;
   }
 
+  // See AggregatedPeriod. 0 for the columns of providers without a period.
+  static std::vector<std::int64_t> PooledBelow(const Session<Traits>& session,
+                                               const RecordingColumns& columns) {
+    std::vector<std::int64_t> below(columns.size());
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      below[i] = kEnoughSamples * session.period_ns(columns[i].provider);
+    return below;
+  }
+
   // Takes the period last, when nothing else can fail.
   std::unique_ptr<ExportJob> MakeJob(Session<Traits>& session) {
     auto job = std::make_unique<ExportJob>();
@@ -91,12 +103,14 @@ class ProfileMaker {
     job->profile =
         MakeHead(session, session.columns(), session.period_ns(session.columns()[0].provider),
                  StatsBetween(at_period_begin_, now));
+    std::vector<std::int64_t> pooled_below = PooledBelow(session, session.columns());
     RecordedPeriod period = session.TakePeriod();
     SetPeriod(job->profile, period, periods_++);
     job->profile.stats.unregistered = counters_.unregistered();
     if constexpr (requires { Platform::EndPeriod(periods_, ValueSums()); })
       Platform::EndPeriod(job->profile.sequence, SumsOf(period.samples.rows, session.columns()));
     job->samples = std::move(period.samples);
+    job->samples.pooled_below = std::move(pooled_below);
     at_period_begin_ = std::move(now);
     return job;
   }

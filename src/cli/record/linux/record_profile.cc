@@ -18,6 +18,7 @@
 #include "profile/columns.h"
 #include "profile/costs.h"
 #include "profile/merge.h"
+#include "profile/short_processes.h"
 #include "readers/read_profile.h"
 
 namespace strobe::internal {
@@ -136,6 +137,7 @@ absl::StatusOr<LoadedProfile> RecordedProfiles::Sum(std::uint64_t root_process) 
   const auto root = processes_.find(root_process);
   const auto first = root != processes_.end() ? root : processes_.begin();
   JitNames jit_names;
+  std::vector<LoadedProfile*> all;
   for (auto& [id, loaded] : processes_) {
     jit_names.Name(loaded, static_cast<std::uint32_t>(id));
     if (has_directory) {
@@ -144,7 +146,9 @@ absl::StatusOr<LoadedProfile> RecordedProfiles::Sum(std::uint64_t root_process) 
       if (!status.ok()) return status;
     }
     if (!is_one) LabelByProcess(loaded, id);
+    all.push_back(&loaded);
   }
+  PoolShortProcesses(all);
   LoadedProfile sum = std::move(first->second);
   const std::string program = sum.profile.program;
   for (auto process = processes_.begin(); process != processes_.end(); ++process) {
