@@ -156,7 +156,7 @@ def record_off_cpu(test):
     used.end()
     off_s, dozed_s, waited_s, ran_s = map(float, output.split())
     profile = test.profile("off.pb.gz")
-    check(profile.types == ["samples", "cpu", "off_cpu"], "value types: %r" % profile.types)
+    check(profile.types == ["samples", "cpu", "off_cpu_samples", "off_cpu"], "value types: %r" % profile.types)
 
     total_s, lost_s, asleep_s, waiting_s = (column(profile, "off_cpu", rows_with(profile, *words)) / 1e9 for words in
                                             ([""], ["[lost]"], ["sleep"], ["PyThread_acquire_lock", "sem_"]))
