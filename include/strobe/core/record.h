@@ -71,8 +71,11 @@ struct SliceHeader {
   // The number that a StackTable has for the stack, until the collector has finished the walk (see
   // StackTable::AddPending); 0 if no table keeps the stack.
   std::uint64_t kept_number = 0;
+  // The bounds of the thread's own stack; 0 if unknown.
+  Address own_low = 0;
+  Address own_high = 0;
 };
-static_assert(sizeof(SliceHeader) == 27 * 8);
+static_assert(sizeof(SliceHeader) == 29 * 8);
 
 // The words between a record's header and its frames.
 constexpr std::size_t RecordWords(const RecordHeader& header) {

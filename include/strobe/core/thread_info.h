@@ -22,6 +22,11 @@ struct StackBounds {
 
   [[nodiscard]] bool empty() const { return high <= low; }
   [[nodiscard]] bool Holds(Address address) const { return address >= low && address < high; }
+  // True if a walk whose outermost frame has this stack pointer has ended on another stack, as a
+  // coroutine's. False if the unwinder does not report it (0), or the bounds are unknown.
+  [[nodiscard]] bool IsLeftAt(Address sp) const {
+    return sp != 0 && !empty() && (sp < low || sp > high);
+  }
 };
 
 // What a look at a thread from outside finds: see Platform.

@@ -52,7 +52,7 @@ class ResumableUnwinderConformance : public ::testing::Test {
       ++resumed_;
       const internal::SliceWriter<LiveStackMemory> writer(registers, walk.stop, memory, 4096);
       alignas(8) std::array<std::byte, 4096> slice;
-      const std::size_t bytes = writer.Write(slice.data(), 0);
+      const std::size_t bytes = writer.Write(slice.data(), 0, {});
       const std::span<const std::byte> written = std::span(slice).first(bytes);
       CheckFurtherPart(written, frames, expected, at_once.end);
       walk = internal::FinishWalk(U(&whole_), written, frames, kMaxFramesLimit);

@@ -85,7 +85,7 @@ std::vector<std::byte> SliceOf(const Trace& pending, const NativeRegisters& regi
   EXPECT_TRUE(pending.walk.is_pending);
   const SliceWriter writer(registers, pending.walk.stop, stack, room);
   std::vector<std::byte> bytes(writer.bytes());
-  bytes.resize(writer.Write(bytes.data(), 0));
+  bytes.resize(writer.Write(bytes.data(), 0, {}));
   return bytes;
 }
 
@@ -180,6 +180,19 @@ TEST_F(StackSliceTest, TheRedZoneMayLieBelowTheStack) {
   EXPECT_EQ(finished.frames, WalkWith(all_, registers_, stack).frames);
 }
 
+TEST_F(StackSliceTest, AWalkThatEndsOnAnotherStackIsACoroutines) {
+  const Trace pending = WalkWith(PieceTables(false, false), registers_, stack_);
+  const auto end_beside = [&](const StackBounds& own) {
+    const SliceWriter writer(registers_, pending.walk.stop, stack_, kLots);
+    std::vector<std::byte> slice(writer.bytes());
+    slice.resize(writer.Write(slice.data(), 0, own));
+    return Finish(all_, slice, pending.frames).walk.end;
+  };
+  EXPECT_EQ(end_beside({.low = kBase, .high = stack_.end()}), StackEnd::kComplete);
+  EXPECT_EQ(end_beside({}), StackEnd::kComplete) << "nothing is known of the thread's own";
+  EXPECT_EQ(end_beside({.low = kBase + 0x10000, .high = kBase + 0x20000}), StackEnd::kCoroutine);
+}
+
 // A stack whose end nothing tells, as a coroutine's, or that of a thread that is not registered.
 class EndlessStack : public FakeStack {
  public:
@@ -194,7 +207,7 @@ TEST_F(StackSliceTest, IsCutWhereThereIsNoRoomForAStackWhoseEndNothingTells) {
   for (const std::size_t room : {kLots, all_bytes - 8}) {
     const SliceWriter writer(registers_, pending.walk.stop, stack, room);
     std::vector<std::byte> slice(writer.bytes());
-    slice.resize(writer.Write(slice.data(), 0));
+    slice.resize(writer.Write(slice.data(), 0, {}));
     EXPECT_EQ(IsCut(slice), room != kLots);
     const Trace finished = Finish(all_, slice, pending.frames);
     EXPECT_EQ(finished.walk.end, room == kLots ? StackEnd::kComplete : StackEnd::kTruncated);
@@ -242,7 +255,7 @@ TEST_F(StackSliceTest, HasTheNumberThatAStackTableHasForTheStack) {
   const Trace pending = WalkWith(PieceTables(false, false), registers_, stack_);
   const SliceWriter writer(registers_, pending.walk.stop, stack_, kLots);
   std::vector<std::byte> slice(writer.bytes());
-  slice.resize(writer.Write(slice.data(), 77));
+  slice.resize(writer.Write(slice.data(), 77, {}));
   EXPECT_EQ(KeptNumberOf(slice), 77u);
   EXPECT_EQ(KeptNumberOf(std::span(slice).first(sizeof(SliceHeader) - 1)), 0u);
 }

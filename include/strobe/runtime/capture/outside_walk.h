@@ -70,7 +70,7 @@ class OutsideWalk {
       WalkResult walk = MakeUnwinder<Unwinder>(tables).Unwind(registers_, memory,
                                                               std::span(frames_).first(max_frames));
       count_ = walk.count;
-      if (walk.end == StackEnd::kComplete && IsOffStack(own_, walk.stop.sp))
+      if (walk.end == StackEnd::kComplete && own_.IsLeftAt(walk.stop.sp))
         walk.end = StackEnd::kCoroutine;
       if (walk.end != StackEnd::kBroken || !HasMore()) return walk;
       Copy(copied_bytes_ * kGrowth);

@@ -119,8 +119,8 @@ template <class Traits, StackMemory M>
       std::exchange(draft.bytes, channel.ring.Reserve(written_bytes + slice.bytes()));
   if (draft.bytes == nullptr) return;
   std::memmove(draft.bytes, written, written_bytes);
-  draft.header().slice_bytes =
-      static_cast<std::uint32_t>(slice.Write(draft.bytes + written_bytes, draft.kept_number));
+  draft.header().slice_bytes = static_cast<std::uint32_t>(
+      slice.Write(draft.bytes + written_bytes, draft.kept_number, channel.stack));
 }
 
 // A number of a capture that is under way, which no other capture of the arena has; not 0, and less

@@ -57,13 +57,6 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void TakeWalk(const WalkResult& walk,
   AddSlice(arena, channel, registers, stop, memory, draft);
 }
 
-// For a walk that began outside the thread's own stack: true if its outermost frame is outside that
-// stack, too. False if the unwinder does not report that frame's stack pointer, or the system does
-// not report the stack's bounds.
-STROBE_SIGNAL_SAFE inline bool IsOffStack(const StackBounds& own, Address sp) {
-  return sp != 0 && !own.empty() && (sp < own.low || sp > own.high);
-}
-
 // Walks a stack that is not the thread's own: a coroutine's or an alternate one. No other walk
 // makes system calls. The memory reader lies in the memo, beside its copies of the stack, because
 // the interrupted thread's stack may be small.
@@ -78,7 +71,7 @@ template <class Traits>
   const auto unwinder =
       MakeUnwinder<typename Traits::Unwinder>(arena.code().tables.load(std::memory_order_seq_cst));
   WalkResult walk = unwinder.Unwind(registers, memory, FramesOf(arena, draft));
-  if (walk.end == StackEnd::kComplete && IsOffStack(channel.stack, walk.stop.sp))
+  if (walk.end == StackEnd::kComplete && channel.stack.IsLeftAt(walk.stop.sp))
     walk.end = StackEnd::kCoroutine;
   TakeWalk(walk, arena, channel, registers, memory, draft);
 }

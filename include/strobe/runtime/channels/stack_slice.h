@@ -16,6 +16,7 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/record.h"
 #include "strobe/core/stack.h"
+#include "strobe/core/thread_info.h"
 #include "strobe/unwind/frame_step.h"
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwinder.h"
@@ -48,8 +49,9 @@ class SliceWriter {
   [[nodiscard]] std::size_t bytes() const { return sizeof(SliceHeader) + max_bytes_; }
 
   // Writes the slice to `output`, which is aligned to 8 bytes and has room for bytes(). Returns the
-  // number of bytes written. `kept_number` is the SliceHeader's.
-  STROBE_SIGNAL_SAFE std::size_t Write(std::byte* output, std::uint64_t kept_number) const {
+  // number of bytes written. `kept_number` is the SliceHeader's, `own` the thread's own stack.
+  STROBE_SIGNAL_SAFE std::size_t Write(std::byte* output, std::uint64_t kept_number,
+                                       const StackBounds& own) const {
     std::size_t bytes = 0;
     Address word = 0;
     // The red zone may begin below the stack.
@@ -68,7 +70,9 @@ class SliceWriter {
                                                   .innermost_fp = registers_.fp,
                                                   .base = base,
                                                   .is_exact = stop_.is_exact ? 1U : 0U,
-                                                  .kept_number = kept_number};
+                                                  .kept_number = kept_number,
+                                                  .own_low = own.low,
+                                                  .own_high = own.high};
     if (registers_.has_general_registers()) {
       for (std::size_t i = 0; i < NativeRegisters::kGeneralRegisters; ++i)
         header->general[i] = registers_.general_register(i);
@@ -125,6 +129,9 @@ WalkResult FinishWalk(const U& unwinder, std::span<const std::byte> slice,
   WalkResult walk = unwinder.Unwind(from, memory, std::span(frames).subspan(recorded));
   walk.count += recorded;
   if (walk.end == StackEnd::kBroken && header.is_cut != 0) walk.end = StackEnd::kTruncated;
+  const StackBounds own{.low = header.own_low, .high = header.own_high};
+  if (walk.end == StackEnd::kComplete && own.IsLeftAt(walk.stop.sp))
+    walk.end = StackEnd::kCoroutine;
   frames.resize(walk.count);
   return walk;
 }
