@@ -102,8 +102,7 @@ void ExpectEachTypeOfEachFunction(bool is_registered) {
     ASSERT_EQ(profiler.Flush(), absl::OkStatus());
   };
   // Has the unwind tables built. Before, each sample takes a copy of the stack along, and a sample
-  // that finds no room for it is added to the next one's stack, as is that of a thread that is not
-  // registered.
+  // that finds no room for it is lost.
   run(3);
   run(3);
   KeptProfiles::Take();
@@ -120,6 +119,27 @@ void ExpectEachTypeOfEachFunction(bool is_registered) {
 TEST(ExceptionSampling, CountsEachTypeOfEachFunctionExactly) { ExpectEachTypeOfEachFunction(true); }
 TEST(ExceptionSampling, CountsTheThrowsOfThreadsThatAreNotRegistered) {
   ExpectEachTypeOfEachFunction(false);
+}
+
+// No table is built yet: each takes its stack along.
+TEST(ExceptionSampling, TheFirstThrowsHaveTheirStacks) {
+  for (const bool is_registered : {true, false}) {
+    KeptProfiles::Take();
+    ExceptionProfiler profiler(
+        {.sampling = {.cpu_frequency_hz = 0}, .exporter = {.period_s = 600}});
+    ASSERT_EQ(profiler.Start(), absl::OkStatus());
+    const ExceptionSampling sampling(profiler);
+    std::thread([&] {
+      const auto body = [] { EXPECT_EQ(ThrowAndCatch(6), 12); };
+      is_registered ? static_cast<void>(RunRegistered(profiler, "t", body)) : body();
+    }).join();
+    ASSERT_EQ(profiler.Stop(), absl::OkStatus());
+    const std::string refused = "strobe::(anonymous namespace)::Refused";
+    EXPECT_EQ(CountsOf(KeptProfiles::Take()), (Counts{{{"std::runtime_error", "Read"}, 2},
+                                                      {{refused, "Read"}, 4},
+                                                      {{refused, "Write"}, 6}}))
+        << is_registered;
+  }
 }
 
 TEST(ExceptionSampling, CountsTheThrowsWhileNoSessionRuns) {

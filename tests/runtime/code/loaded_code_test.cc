@@ -138,25 +138,27 @@ struct OwnCodeTraits : ManualTraits {
   using Unwinder = TableTraits::Unwinder;
 };
 
-// A walk of the calling function's stack.
-[[gnu::noinline]] WalkResult WalkHere(const UnwindModules* tables) {
+TEST_F(LoadedCodeTest, WhatAThreadIsInCanBeBuiltAtOnce) {
   const CurrentRegisters registers;
-  const LiveStackMemory memory(registers.get()->sp, NativePlatform::CurrentThread().stack.high);
-  std::vector<Address> frames(kMaxFramesLimit);
-  return OwnCodeTraits::Unwinder(tables).Unwind(*registers.get(), memory, frames);
-}
-
-TEST_F(LoadedCodeTest, WhatThisThreadIsInCanBeBuiltAtOnce) {
-  if (!kReadsCurrentRegisters) GTEST_SKIP() << "without registers there is no walk";
+  if (registers.get() == nullptr) GTEST_SKIP() << "without registers there is no walk";
+  const StackBounds stack = NativePlatform::CurrentThread().stack;
   PublishedCode place;
   Intake intake{place};
   LoadedCode<OwnCodeTraits> code(generated_, counters_.code);
   code.Begin(
       place, [] { return false; }, intake);
-  code.Build(reinterpret_cast<Address>(&WalkHere));  // the callers of this test are elsewhere
-  ASSERT_TRUE(WalkHere(code.tables()).is_pending);
-  code.BuildForThisStack();
-  EXPECT_FALSE(WalkHere(place.tables.load()).is_pending);
+  const auto is_pending = [&] {
+    const LiveStackMemory memory(registers.get()->sp, stack.high);
+    std::vector<Address> frames(kMaxFramesLimit);
+    return OwnCodeTraits::Unwinder(place.tables.load())
+        .Unwind(*registers.get(), memory, frames)
+        .is_pending;
+  };
+  ASSERT_TRUE(is_pending());
+  code.BuildFor(*registers.get(), {});
+  EXPECT_TRUE(is_pending()) << "it is on another stack";
+  code.BuildFor(*registers.get(), stack);
+  EXPECT_FALSE(is_pending());
 }
 
 TEST_F(LoadedCodeTest, WhatIsBuiltIsSeenByCapturesOncePublished) {

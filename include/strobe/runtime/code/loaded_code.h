@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "strobe/arch/current_registers.h"
+#include "strobe/arch/registers.h"
 #include "strobe/base/address.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/module_map.h"
@@ -93,18 +93,16 @@ class LoadedCode {
     static_cast<void>(cfi_->Build(pc));
     tables_ = cfi_->Snapshot();
   }
-  // Builds the tables of the code that the calling thread's stack leads through, and publishes
-  // them: what the thread does next has most of this stack.
-  void BuildForThisStack() {
-    if constexpr (kIsLazy && kReadsCurrentRegisters) {
-      const CurrentRegisters registers;
-      const StackBounds stack = Platform::CurrentThread().stack;
-      if (!stack.Holds(registers.get()->sp)) return;
-      const LiveStackMemory memory(registers.get()->sp, stack.high);
+  // Builds the tables of the code that a waiting thread's stack leads through, and publishes them:
+  // what the thread does next has most of this stack. Does nothing off `stack`.
+  void BuildFor(const NativeRegisters& registers, const StackBounds& stack) {
+    if constexpr (kIsLazy) {
+      if (!stack.Holds(registers.sp)) return;
+      const LiveStackMemory memory(registers.sp, stack.high);
       std::vector<Address> frames(kMaxFramesLimit);
       for (std::size_t i = 0; i < frames.size(); ++i) {
         const WalkResult walk =
-            typename Traits::Unwinder(tables_.get()).Unwind(*registers.get(), memory, frames);
+            typename Traits::Unwinder(tables_.get()).Unwind(registers, memory, frames);
         if (!walk.is_pending) break;
         Build(walk.stop.is_exact ? walk.stop.pc : walk.stop.pc - 1);
       }

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "strobe/arch/current_registers.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/generated_code.h"
@@ -22,6 +23,7 @@
 #include "strobe/core/recording_options.h"
 #include "strobe/core/registration.h"
 #include "strobe/core/stats.h"
+#include "strobe/core/thread_info.h"
 #include "strobe/export/parts.h"
 #include "strobe/runtime/capture/capture_here.h"
 #include "strobe/runtime/code/code_registry.h"
@@ -284,10 +286,16 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   absl::StatusOr<std::shared_ptr<RunningSession<Traits>>> BeginRunning() {
     std::shared_ptr<RunningSession<Traits>> running;
     absl::Status status = OutOfMemory();
+    const CurrentRegisters registers;  // of this thread, which waits here
+    const StackBounds stack =
+        RegistrationLinks() != nullptr ? Platform::CurrentThread().stack : StackBounds();
     const auto begin = [&] {
       static_cast<void>(counters_.HasMemoryFor([&] {
         running = std::make_shared<RunningSession<Traits>>(
             options_, parts_, registry_, loaded_code_, counters_, signal_, maker_);
+        // The thread may bring a burst of events before the first drain.
+        if (Traits::Providers::kBringsEvents && registers.get() != nullptr)
+          loaded_code_.BuildFor(*registers.get(), stack);
         status = running->Begin();
       }));
     };

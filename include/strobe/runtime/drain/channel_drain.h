@@ -155,9 +155,9 @@ class ChannelDrain {
       ++records;
       thread.channel->ring.Pop();
     }
-    const Row lost = accounts_.MissingOf(thread);
-    const Row residual = accounts_.ResidualOf(thread);
-    amount += static_cast<std::uint64_t>(lost[shown]) + static_cast<std::uint64_t>(residual[shown]);
+    for (const Row& row :
+         {accounts_.MissingOf(thread), accounts_.LostOf(thread), accounts_.ResidualOf(thread)})
+      amount += static_cast<std::uint64_t>(row[shown]);
     counters_.no_memory.fetch_add(records, std::memory_order_relaxed);
     counters_.amount_dropped.fetch_add(static_cast<std::int64_t>(amount),
                                        std::memory_order_relaxed);

@@ -63,9 +63,6 @@ class Session {
     registry_.arena()->max_frames.store(static_cast<std::uint32_t>(*options.sampling.max_frames),
                                         std::memory_order_relaxed);
     registry_.arena()->keeps_times.store(*options.sampling.timestamps, std::memory_order_relaxed);
-    // A burst of events may come before the first drain.
-    if constexpr (Providers::kBringsEvents && !AdoptsChannels<typename Traits::Platform>)
-      code_.BuildForThisStack();
   }
 
   // True if the options enable a provider.
