@@ -254,6 +254,16 @@ TEST_F(AutomaticTrigger, AThreadThatComputesForLongKeepsItsTimer) {
   EXPECT_TRUE(thread_.has_timer());
 }
 
+// On a busy machine.
+TEST_F(AutomaticTrigger, AThreadThatNeverWaitsKeepsItsTimerHoweverSeldomItRuns) {
+  for (int i = 0; i < 5; ++i) {
+    Second(20'000'000, 0);
+    EXPECT_TRUE(thread_.has_timer());
+  }
+  Second(20'000'000, 1);
+  EXPECT_FALSE(thread_.has_timer());
+}
+
 TEST_F(AutomaticTrigger, AThreadThatWorksForShortTimesIsAtInstants) {
   Second(500'000'000, 250);
   for (int i = 0; i < 5; ++i) {

@@ -172,6 +172,9 @@ class CpuTimeProvider {
     // Timers expire at the tick's rate at most.
     const bool may_be_faster = 1e9 / static_cast<double>(current_period_ns()) > kTickRateHz &&
                                doings.affordable_rate_hz > kTickRateHz;
+    // A thread that has not waited at all may only have had few CPUs: on a busy machine, instants
+    // would seldom find it on one.
+    if (doings.waits == 0 && state.timer == TimerKind::kPeriodic && !may_be_faster) return;
     if (doings.used_ns / std::max<std::int64_t>(doings.waits, 1) >= kLongRunNs && !may_be_faster) {
       StartTimer(thread, state, random);
     } else if (is_random_timer_refused_ || !PaysForRandomTimer(doings.used_ns, doings.waits)) {
