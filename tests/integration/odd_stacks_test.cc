@@ -194,8 +194,9 @@ using Stacks = std::vector<NamedStack>;
 // right: of the C library's that change stacks it is not.
 bool IsJudged(const NamedStack& stack) { return stack.Has("Spin"); }
 
-// One session at 500 Hz of one thread: a new one, or this, the initial one. Does body() ten times
-// and until a stack has been seen that accepts(stack), and returns those that are judged.
+// One session at 500 Hz of one thread: a new one, or this, the initial one. A turn does body() ten
+// times and until a stack has been seen that accepts(stack). Returns the judged stacks of the first
+// turn in which all tables were there: before, a sample has a copy of only a part of its stack.
 enum class On { kNewThread, kThisThread };
 template <class Body, class Accepts>
 Stacks Sample(Body&& body, const Accepts& accepts, On on = On::kNewThread) {
@@ -203,11 +204,18 @@ Stacks Sample(Body&& body, const Accepts& accepts, On on = On::kNewThread) {
   BasicProfiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 500}});
   EXPECT_TRUE(profiler.Start().ok());
   std::int64_t cpu_ns = 0;
+  std::vector<CollectingExporter::Exported> exports, last;
   const auto run = [&] {
     const Registration registration = profiler.RegisterThread("odd");
     const std::int64_t begin_ns = ThreadCpuNs();
-    for (int i = 0; i < 10; ++i) body();
-    WorkUntilStack(profiler, accepts, body);
+    std::uint64_t deferred = 0;
+    do {
+      deferred = profiler.stats().stacks_deferred;
+      for (int i = 0; i < 10; ++i) body();
+      WorkUntilStack(profiler, accepts, body);
+      last = CollectingExporter::Take();
+      exports.insert(exports.end(), last.begin(), last.end());
+    } while (profiler.stats().stacks_deferred != deferred);
     cpu_ns = ThreadCpuNs() - begin_ns;
   };
   if (on == On::kThisThread) {
@@ -216,9 +224,9 @@ Stacks Sample(Body&& body, const Accepts& accepts, On on = On::kNewThread) {
     std::thread(run).join();
   }
   EXPECT_TRUE(profiler.Stop().ok());
-  const auto exports = CollectingExporter::Take();
+  for (auto& exported : CollectingExporter::Take()) exports.push_back(std::move(exported));
   EXPECT_GE(SumOfThread(exports, "cpu", "odd"), cpu_ns) << "weight was lost";
-  Stacks stacks = NamedStacksOf(exports);
+  Stacks stacks = NamedStacksOf(last);
   std::erase_if(stacks, [](const NamedStack& stack) { return !IsJudged(stack); });
   return stacks;
 }

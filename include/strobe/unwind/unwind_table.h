@@ -16,6 +16,7 @@
 
 #include "strobe/base/address.h"
 #include "strobe/base/cache_line.h"
+#include "strobe/base/heap_resource.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/unwind/rule_cache.h"
 #include "strobe/unwind/unwind_rule.h"
@@ -218,7 +219,7 @@ class UnwindModules {
   // every rule in it is also a rule of this snapshot.
   explicit UnwindModules(const std::vector<Entry>& entries, bool is_complete = true,
                          std::shared_ptr<RuleCache> cache = std::make_shared<RuleCache>())
-      : entries_(entries.begin(), entries.end()),
+      : entries_(entries.begin(), entries.end(), internal::HeapResource::Get()),
         is_complete_(is_complete),
         cache_(std::move(cache)) {
     std::sort(entries_.begin(), entries_.end(),
