@@ -184,31 +184,27 @@ class Conversion {
     return context_labels_[index];
   }
 
-  // The index into rows_.
-  std::uint32_t NumberOf(const MergedRow& merged) {
-    const auto [at, is_new] = row_ids_.try_emplace(std::uint64_t{merged.node} << 32 | merged.labels,
-                                                   static_cast<std::uint32_t>(rows_.size()));
-    if (is_new) {
-      rows_.push_back(merged);
-      values_.resize(values_.size() + period_.rows.value_count());
-    }
-    return at->second;
-  }
-
   void MergeRows() {
     thread_labels_.assign(period_.threads.size(), kNone);
     context_labels_.assign(period_.contexts.size(), kNone);
     const RowTable& rows = period_.rows;
     const std::size_t width = rows.value_count();
-    row_ids_.reserve(rows.size());
+    std::unordered_map<std::uint64_t, std::uint32_t> ids;
+    ids.reserve(rows.size());
     rows_.reserve(rows.size());
     merged_rows_.reserve(rows.size());
     values_.reserve(rows.size() * width);
     for (std::uint32_t row = 0; row < rows.size(); ++row) {
-      const std::uint32_t merged = NumberOf({merged_[rows.node(row)], LabelsOfRow(row)});
-      merged_rows_.push_back(merged);
+      const MergedRow merged{merged_[rows.node(row)], LabelsOfRow(row)};
+      const auto [at, is_new] = ids.try_emplace(std::uint64_t{merged.node} << 32 | merged.labels,
+                                                static_cast<std::uint32_t>(rows_.size()));
+      if (is_new) {
+        rows_.push_back(merged);
+        values_.resize(values_.size() + width);
+      }
+      merged_rows_.push_back(at->second);
       for (std::size_t i = 0; i < width; ++i) {
-        std::int64_t& sum = values_[merged * width + i];
+        std::int64_t& sum = values_[at->second * width + i];
         sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) +
                                         static_cast<std::uint64_t>(rows.value(row, i)));
       }
@@ -232,8 +228,7 @@ class Conversion {
     return pools;
   }
 
-  // Divides each thread's residual among its rows, or those of threads like it: see
-  // DivideResiduals.
+  // Divides each thread's residual among its rows, or those like it: see DivideResiduals.
   void DivideAmounts() {
     const std::vector<std::uint32_t> pools = PoolsOfAccounts();
     const auto residual = pseudo_nodes_.find(static_cast<Address>(PseudoFrame::kResidual));
@@ -242,23 +237,7 @@ class Conversion {
       rows[row] = {AccountOf(row), pools[AccountOf(row)],
                    residual != pseudo_nodes_.end() && rows_[row].node == residual->second};
     }
-    std::vector<internal::MovedAmount> moved;
-    sums_cut_ = internal::DivideResiduals(rows, values_, period_.pooled_below, moved);
-    std::unordered_map<std::uint64_t, std::uint32_t> labels;  // by account and labels of the row
-    for (const internal::MovedAmount& one : moved) {
-      const MergedRow from = rows_[one.row];
-      const auto [at, is_new] =
-          labels.try_emplace(std::uint64_t{one.account} << 32 | from.labels, 0);
-      if (is_new) at->second = LabelsMovedTo(one.account, from.labels);
-      const std::uint32_t row = NumberOf({from.node, at->second});
-      values_[row * period_.rows.value_count() + one.column] += one.amount;
-    }
-  }
-
-  // The labels of a row of another thread, as those of the account's thread.
-  std::uint32_t LabelsMovedTo(std::uint32_t account, std::uint32_t labels) {
-    if (label_sets_[labels].account == labels) return account;
-    return InternLabels(label_sets_[account].set.Joined(label_sets_[labels].set), account);
+    sums_cut_ = internal::DivideResiduals(rows, values_, period_.pooled_below);
   }
 
   [[nodiscard]] bool IsZero(std::size_t row) const {
@@ -375,7 +354,7 @@ class Conversion {
     std::vector<std::size_t> order(moments.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, {}, [&](std::size_t i) { return moments.time_ns(i); });
-    std::vector<internal::Division> divisions(sampled_.size());
+    std::vector<internal::Division> divisions(moments.size() == 0 ? 0 : values_.size());
     for (std::size_t i = 0; i < divisions.size(); ++i) {
       divisions[i] = {.whole = static_cast<std::uint64_t>(values_[i]),
                       .parts = static_cast<std::uint64_t>(sampled_[i])};
@@ -414,7 +393,6 @@ class Conversion {
   std::vector<std::uint32_t> context_labels_;  // of each of the period's contexts
   std::vector<std::uint32_t> merged_rows_;     // of each row: index into rows_
   std::vector<MergedRow> rows_;
-  std::unordered_map<std::uint64_t, std::uint32_t> row_ids_;  // indices into rows_
   std::vector<std::int64_t> values_;
   std::vector<std::int64_t> sampled_;  // the values before DivideAmounts; empty without moments
   std::uint64_t sums_cut_ = 0;

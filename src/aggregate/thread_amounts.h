@@ -27,16 +27,6 @@ struct AmountRow {
   bool is_residual = false;  // the difference between the clock and the other rows
 };
 
-// An amount of an account whose stack is that of a row of another account.
-struct MovedAmount {
-  std::uint32_t account = 0;
-  std::size_t row = 0;
-  std::size_t column = 0;
-  std::int64_t amount = 0;
-
-  friend bool operator==(const MovedAmount&, const MovedAmount&) = default;
-};
-
 // For each account and column: divides the residual among the other rows whose values are more than
 // 0, in proportion to them, so that the sum stays the same to the unit, and the residual becomes 0.
 // If there is no such row, the residual stays. A value less than 0 of any row is part of the
@@ -50,11 +40,9 @@ struct MovedAmount {
 // large.
 //
 // An account whose sum is less than `least` of the column has too few samples for that, or none.
-// It is one with all such accounts of its pool, and a pool whose sum is less, too, with all such
-// pools: the sum of their clocks is divided among the samples of all. Each account keeps its sum.
-// So what samples stand for beyond their own account's is `moved` to accounts that lack as much, in
-// at most as many moves as there are accounts and rows. Where there is no sample, each account
-// stands for itself.
+// It is one with all such accounts of its pool: their rows add up to the sum of their clocks, and
+// their residuals are divided among the samples of all. Where there is no sample either, each
+// account stands for itself.
 //
 // Why by the sum, and not by whether there were samples: a thread that runs for the time T has
 // T / period samples in the mean, however short T is. So among accounts that the clock alone has
@@ -63,6 +51,6 @@ struct MovedAmount {
 //
 // `values` has `values.size() / rows.size()` columns, row by row.
 std::uint64_t DivideResiduals(std::span<const AmountRow> rows, std::span<std::int64_t> values,
-                              std::span<const std::int64_t> least, std::vector<MovedAmount>& moved);
+                              std::span<const std::int64_t> least = {});
 
 }  // namespace strobe::internal

@@ -3,11 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <string>
-#include <vector>
 
 #include "flat_profile.h"
 #include "strobe/aggregate/aggregator.h"
@@ -135,55 +130,26 @@ TEST(FillProfile, WhatIsLessThanNothingIsTakenFromTheThreadsOwnRows) {
   EXPECT_EQ(profile.stats.sums_cut, 0u);
 }
 
-TEST(FillProfile, ShortThreadsHaveTheSamplesOfThoseOfTheirNameAndTheirOwnTimes) {
+TEST(FillProfile, ShortThreadsOfOneNameHaveTheSamplesOfAll) {
   Aggregator aggregator(1, kAmpleBytes);
-  std::map<std::int64_t, std::int64_t> clocks;
-  const auto add_thread = [&](std::int64_t id, const char* name, std::int64_t cpu_ns,
+  const auto add_thread = [&](std::uint64_t id, const char* name, std::int64_t cpu_ns,
                               std::int64_t sampled_ns) {
-    const std::uint32_t thread = aggregator.AddThread(static_cast<std::uint64_t>(id), name);
-    const std::array<Address, 1> stack = {0x10 + static_cast<Address>(id)};
-    if (sampled_ns != 0) aggregator.Add(thread, {.leaf_first = stack}, std::array{sampled_ns});
+    const std::uint32_t thread = aggregator.AddThread(id, name);
+    if (sampled_ns != 0) {
+      aggregator.Add(thread, {.leaf_first = std::array<Address, 1>{0x10 + id}},
+                     std::array{sampled_ns});
+    }
     aggregator.AddPseudo(thread, PseudoFrame::kResidual, std::array{cpu_ns - sampled_ns});
-    clocks[id] = cpu_ns;
   };
   add_thread(1, "task", 7, 10);
-  add_thread(2, "task", 9, 20);
-  for (std::int64_t id = 3; id < 9; ++id) add_thread(id, "task", 10, 0);
+  for (std::uint64_t id = 2; id < 9; ++id) add_thread(id, "task", 9, 0);
   add_thread(9, "task", 60, 50);
   add_thread(10, "logger", 2, 0);
   AggregatedPeriod period = aggregator.Take();
   period.pooled_below = {50};
-  const Profile profile = ToProfile(std::move(period));
-  std::map<std::int64_t, std::int64_t> by_thread;
-  std::map<std::string, std::int64_t> by_leaf;
-  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
-    const Frame& leaf = profile.frames[profile.stacks[profile.samples[i].stack].frame];
-    by_thread[profile.Labels(i).Number(kThreadIdLabel)] += profile.Values(i)[0];
-    by_leaf[FrameText(profile, leaf)] += profile.Values(i)[0];
-  }
-  EXPECT_EQ(by_thread, clocks);
-  // Of 76, two thirds have been in 0x12.
-  EXPECT_EQ(by_leaf, (std::map<std::string, std::int64_t>{
-                         {"11", 25}, {"12", 51}, {"19", 60}, {"[residual]", 2}}));
-}
-
-TEST(FillProfile, WhatAShortThreadHasOfAnotherHasItsLabelsButForTheThread) {
-  Aggregator aggregator(1, kAmpleBytes);
-  LabelTable labels;
-  const std::uint32_t sampled = aggregator.AddThread(1, "task");
-  const std::uint32_t other = aggregator.AddThread(2, "task");
-  const std::array<Address, 1> stack = {0x11};
-  const SampleContext context(labels.Intern({{"request", 7}}));
-  aggregator.Add(sampled, {.leaf_first = stack}, std::array<std::int64_t, 1>{10}, context);
-  aggregator.AddPseudo(sampled, PseudoFrame::kResidual, std::array<std::int64_t, 1>{-6});
-  aggregator.AddPseudo(other, PseudoFrame::kResidual, std::array<std::int64_t, 1>{5});
-  AggregatedPeriod period = aggregator.Take(labels);
-  period.pooled_below = {50};
-  const Profile profile = ToProfile(std::move(period));
-  ASSERT_EQ(profile.values, (std::vector<std::int64_t>{4, 5}));
-  const LabelSet thread = ThreadLabels(2, "task");
-  EXPECT_EQ(profile.Labels(1), thread.Joined(profile.Labels(0)));
-  EXPECT_EQ(profile.Labels(1).Number("request"), 7);
+  EXPECT_EQ(Flatten(ToProfile(std::move(period))),
+            (FlatProfile{
+                {{"task", "11"}, {70}}, {{"task", "19"}, {60}}, {{"logger", "[residual]"}, {2}}}));
 }
 
 TEST(FillProfile, AThreadThatOwesMoreThanItHasShowsNothing) {

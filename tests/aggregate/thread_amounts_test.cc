@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 #include "strobe/provider/sample_provider.h"
@@ -22,9 +21,7 @@ const AmountRow kSampled{.account = 0};
 const AmountRow kResidual{.account = 0, .is_residual = true};
 
 Values Divide(const Rows& rows, Values values, std::uint64_t sums_cut = 0) {
-  std::vector<MovedAmount> moved;
-  EXPECT_EQ(DivideResiduals(rows, values, {}, moved), sums_cut);
-  EXPECT_TRUE(moved.empty());
+  EXPECT_EQ(DivideResiduals(rows, values), sums_cut);
   return values;
 }
 
@@ -122,52 +119,38 @@ AmountRow SampledIn(std::uint32_t account, std::uint32_t pool) {
 AmountRow ResidualIn(std::uint32_t account, std::uint32_t pool) {
   return {.account = account, .pool = pool, .is_residual = true};
 }
-using Moves = std::vector<MovedAmount>;
-// What the rows have, and then what was moved.
-std::pair<Values, Moves> DividePooled(const Rows& rows, Values values) {
-  Moves moved;
-  EXPECT_EQ(DivideResiduals(rows, values, kLeast, moved), 0u);
-  return {values, moved};
+Values DividePooled(const Rows& rows, Values values) {
+  EXPECT_EQ(DivideResiduals(rows, values, kLeast), 0u);
+  return values;
 }
 
-TEST(DivideResiduals, AccountsWithFewSamplesShareThoseOfTheirPool) {
-  // 72 for three samples: 24 each.
-  const auto [values, moved] =
-      DividePooled({SampledIn(0, 1), ResidualIn(0, 1), ResidualIn(1, 1), ResidualIn(2, 1),
-                    SampledIn(3, 1), ResidualIn(3, 1), SampledIn(3, 1)},
-                   {10, -3, 25, 6, 10, 14, 10});
-  EXPECT_EQ(values, (Values{7, 0, 0, 0, 17, 0, 17}));
-  EXPECT_EQ(moved, (Moves{{1, 0, 0, 17}, {1, 4, 0, 7}, {1, 6, 0, 1}, {2, 6, 0, 6}}));
+TEST(DivideResiduals, AccountsWithFewSamplesAreOneWithTheirPool) {
+  EXPECT_EQ(DividePooled({SampledIn(0, 1), ResidualIn(0, 1), ResidualIn(1, 1), ResidualIn(2, 1),
+                          SampledIn(3, 1), ResidualIn(3, 1)},
+                         {10, -3, 25, 28, 10, 2}),
+            (Values{36, 0, 0, 0, 36, 0}));
 }
 
 TEST(DivideResiduals, AnAccountWithEnoughStandsForItself) {
-  const auto [values, moved] = DividePooled(
-      {SampledIn(0, 1), ResidualIn(0, 1), SampledIn(1, 1), ResidualIn(2, 1)}, {49, 1, 10, 49});
-  EXPECT_EQ(values, (Values{50, 0, 10, 0}));
-  EXPECT_EQ(moved, (Moves{{2, 2, 0, 49}}));
-  EXPECT_EQ(DividePooled({ResidualIn(0, 1), SampledIn(1, 1)}, {50, 10}).first, (Values{50, 10}))
+  EXPECT_EQ(DividePooled({SampledIn(0, 1), ResidualIn(0, 1), SampledIn(1, 1), ResidualIn(2, 1)},
+                         {49, 1, 10, 49}),
+            (Values{50, 0, 59, 0}));
+  EXPECT_EQ(DividePooled({ResidualIn(0, 1), SampledIn(1, 1)}, {50, 10}), (Values{50, 10}))
       << "no chance explains that it has no sample";
 }
 
-TEST(DivideResiduals, PoolsWithFewSamplesAreOne) {
-  const auto [values, moved] =
-      DividePooled({ResidualIn(0, 1), SampledIn(1, 2), ResidualIn(2, 3)}, {7, 10, 3});
-  EXPECT_EQ(values, (Values{0, 10, 0}));
-  EXPECT_EQ(moved, (Moves{{0, 1, 0, 7}, {2, 1, 0, 3}}));
-  EXPECT_EQ(DividePooled({ResidualIn(0, 1), ResidualIn(1, 1), SampledIn(2, 2)}, {30, 30, 10}).first,
-            (Values{30, 30, 10}))
-      << "the first pool has enough";
-  EXPECT_EQ(DividePooled({ResidualIn(0, 1), ResidualIn(1, 2), SampledIn(2, 2)}, {30, 20, 90}).first,
+TEST(DivideResiduals, EachPoolStandsForItself) {
+  EXPECT_EQ(DividePooled({ResidualIn(0, 1), SampledIn(1, 2), ResidualIn(2, 2)}, {7, 10, 3}),
+            (Values{7, 13, 0}));
+  EXPECT_EQ(DividePooled({ResidualIn(0, 1), ResidualIn(1, 2), SampledIn(2, 2)}, {30, 20, 90}),
             (Values{30, 20, 90}))
       << "no sample can say whose they are";
 }
 
 TEST(DivideResiduals, ColumnsBeyondTheLimitsHaveNoPools) {
   Values values = {10, 10, 5, 5};
-  Moves moved;
-  DivideResiduals(Rows{SampledIn(0, 1), ResidualIn(1, 1)}, values, kLeast, moved);
-  EXPECT_EQ(values, (Values{10, 10, 0, 5}));
-  EXPECT_EQ(moved, (Moves{{1, 0, 0, 5}}));
+  DivideResiduals(Rows{SampledIn(0, 1), ResidualIn(1, 1)}, values, kLeast);
+  EXPECT_EQ(values, (Values{15, 10, 0, 5}));
 }
 
 // Threads of one name, of 1 ms in A and of 7 ms in B by turns, with a sample each 10 ms whose first
@@ -187,22 +170,17 @@ TEST(DivideResiduals, SharesOfShortThreadsHaveNoBias) {
                   {is_sampled ? kPeriodNs : 0, used_ns - (is_sampled ? kPeriodNs : 0)});
     total_ns += used_ns;
   }
-  Moves moved;
-  DivideResiduals(rows, values, std::array{5 * kPeriodNs}, moved);
+  DivideResiduals(rows, values, std::array{5 * kPeriodNs});
   std::int64_t in_a = 0;
-  std::vector<std::int64_t> sums(kThreads);
-  const auto add = [&](std::uint32_t thread, std::size_t row, std::int64_t amount) {
-    sums[thread] += amount;
-    EXPECT_TRUE(!rows[row].is_residual || amount == 0);
-    if (rows[row].account % 2 == 0) in_a += amount;
-  };
-  for (std::size_t row = 0; row < rows.size(); ++row) add(rows[row].account, row, values[row]);
-  for (const MovedAmount& one : moved) add(one.account, one.row, one.amount);
-  for (std::uint32_t thread = 0; thread < kThreads; ++thread)
-    ASSERT_EQ(sums[thread], thread % 2 == 0 ? 1'000'000 : 7'000'000)
-        << "each thread's is its clock's";
+  std::int64_t sum = 0;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    sum += values[row];
+    EXPECT_TRUE(!rows[row].is_residual || values[row] == 0);
+    if (rows[row].account % 2 == 0) in_a += values[row];
+  }
+  EXPECT_EQ(sum, total_ns);
   const double samples = static_cast<double>(total_ns) / kPeriodNs;
-  EXPECT_NEAR(static_cast<double>(in_a) / static_cast<double>(total_ns), 0.125,
+  EXPECT_NEAR(static_cast<double>(in_a) / static_cast<double>(sum), 0.125,
               4 * std::sqrt(0.125 * 0.875 / samples));
 }
 

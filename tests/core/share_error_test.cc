@@ -62,17 +62,6 @@ TEST(ShareError, WhatNoSampleDividesWidensTheError) {
   EXPECT_TRUE(std::isnan(EffectiveSamples().StandardErrorOf(0.3)));
 }
 
-// Two hundred threads of 7 ms, of which forty were sampled, and divide the time of all.
-TEST(ShareError, ThreadsWithFewSamplesAreOne) {
-  EffectiveSamples samples;
-  for (int i = 0; i < 200; ++i) samples.AddThread(7e6, i < 40 ? 1 : 0);
-  EXPECT_DOUBLE_EQ(samples.taken(), 40);
-  EXPECT_DOUBLE_EQ(samples.count(), 40);
-  EXPECT_EQ(samples.unknown(), 0);
-  samples.AddThread(1e12, 1);
-  EXPECT_LT(samples.count(), 1.1) << "a heavy sample stays one";
-}
-
 // Two threads, one sampled ten times as often: the spread of the estimate is what the error says.
 TEST(ShareError, IsTheSpreadOfWhatIsEstimated) {
   constexpr int kRuns = 2'000, kOften = 500, kSeldom = 50;

@@ -53,7 +53,7 @@ struct AggregatedPeriod {
   std::deque<PeriodContext> contexts;
   std::vector<SpanNumber> slow_spans;  // in order
   const LabelTable* labels = nullptr;  // what the contexts refer to
-  // By column: threads whose amount in the period is less are one with those like them.
+  // By column: threads whose amount in the period is less are one with those of the same name.
   // Empty: each thread stands for itself.
   std::vector<std::int64_t> pooled_below;
   // From the monotonic clock, which the times here are of, to nanoseconds since 1970.
@@ -85,10 +85,8 @@ struct AggregatedPeriod {
 //   none. A value less than 0 is part of the residual. If a thread's sum is less than 0, it becomes
 //   0, and profile.stats.sums_cut grows by one.
 //   Threads that were too short to be sampled enough, by period.pooled_below, are one with those of
-//   the same name, and where these are too short together, with all such threads of the process:
-//   the sum of their clocks is divided among the samples of all. Each thread's rows add up to its
-//   clock, so a thread may have rows with stacks that only others were seen in. Samples are counted
-//   where they were taken, and errors rest on these: see EffectiveSamples.
+//   the same name: the residuals of all are divided among the samples of all. So the rows of a name
+//   add up to its clocks. Their samples are counted as they were taken, so the error rests on them.
 // * moments: in order of time. The values of a moment are its part of what its row's values became,
 //   in proportion: if all moments of a row were kept, they add up to the row.
 // If period.zone_frames, stacks and frames are those that AddZoneFrames makes of these.

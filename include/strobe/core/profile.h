@@ -53,8 +53,8 @@ struct ProfileThread {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   // CPU time used in the period while it was registered; -1 if unknown. The thread's rows of CPU
-  // time add up to it, [residual] included. Those of a thread that was too short to be sampled
-  // enough may be by the samples of threads like it: see FillProfile.
+  // time add up to it, [residual] included. The rows of threads of one name that were too short
+  // to be sampled enough add up to the sum of theirs: see FillProfile.
   std::int64_t cpu_ns = -1;
   std::uint64_t samples = 0;  // captures in the period: they say how its time is divided
 };

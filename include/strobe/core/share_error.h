@@ -21,28 +21,24 @@ inline double StandardErrorOfShare(double share, double samples) {
 // sample divides.
 class EffectiveSamples {
  public:
-  // Threads with fewer samples may be one (FillProfile): the samples of all divide what they have.
-  static constexpr double kEnough = 5;
-
-  // A thread's amount, and the samples that divide it.
+  // A thread's amount, and the samples that divide it. Without samples it is unknown.
   void AddThread(double amount, double samples) {
-    Threads& threads = samples < kEnough ? few_ : enough_;
-    threads.amount += std::abs(amount);
-    threads.samples += samples;
-    if (samples > 0) threads.squares += amount * amount / samples;
+    if (!(samples > 0)) return AddUnknown(amount);
+    taken_ += samples;
+    amount_ += std::abs(amount);
+    squares_ += amount * amount / samples;
   }
   // An amount of which nothing says whose it is.
   void AddUnknown(double amount) { unknown_ += std::abs(amount); }
 
   // How many samples were taken.
-  [[nodiscard]] double taken() const { return enough_.samples + few_.samples; }
+  [[nodiscard]] double taken() const { return taken_; }
   // The effective number: that of samples of equal weight that would give the same error (Kish). A
   // thread that is sampled less often has samples of more weight. 0 if there are none.
-  [[nodiscard]] double count() const { return squares() > 0 ? amount() * amount() / squares() : 0; }
+  [[nodiscard]] double count() const { return squares_ > 0 ? amount_ * amount_ / squares_ : 0; }
   // The share of the unknown part in the whole.
   [[nodiscard]] double unknown() const {
-    const double unknown = unknown_ + (few_.samples > 0 ? 0 : few_.amount);
-    return unknown > 0 ? unknown / (amount() + unknown) : 0;
+    return unknown_ > 0 ? unknown_ / (amount_ + unknown_) : 0;
   }
   // The standard error of a share of the whole; NaN without samples. The unknown part may be the
   // share's or not: its half is added, so that two errors reach the ends of what is possible.
@@ -53,23 +49,9 @@ class EffectiveSamples {
   }
 
  private:
-  struct Threads {
-    double amount = 0;
-    double samples = 0;
-    double squares = 0;  // of each amount, by its samples
-  };
-
-  // Of what is sampled.
-  [[nodiscard]] double amount() const {
-    return enough_.amount + (few_.samples > 0 ? few_.amount : 0);
-  }
-  [[nodiscard]] double squares() const {
-    if (!(few_.samples > 0)) return enough_.squares;
-    return enough_.squares + std::max(few_.squares, few_.amount * few_.amount / few_.samples);
-  }
-
-  Threads enough_;
-  Threads few_;
+  double taken_ = 0;
+  double amount_ = 0;  // that is sampled
+  double squares_ = 0;
   double unknown_ = 0;
 };
 

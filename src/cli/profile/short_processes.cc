@@ -4,12 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "../../aggregate/thread_amounts.h"
+#include "absl/container/flat_hash_map.h"
 #include "costs.h"
 #include "strobe/aggregate/aggregated_period.h"
 #include "strobe/core/stack.h"
@@ -32,7 +32,6 @@ bool IsResidual(const Profile& profile, const ProfileSample& sample) {
   return leaf.is_pseudo() && leaf.address == static_cast<Address>(PseudoFrame::kResidual);
 }
 
-// Of one program.
 class ShortProcesses {
  public:
   // Adds its rows if the process is short.
@@ -45,6 +44,9 @@ class ShortProcesses {
     if (used_ns <= 0 || used_ns >= least) return;
     least_ = std::max(least_, least);
     const auto account = static_cast<std::uint32_t>(processes_.size());
+    const std::uint32_t pool =
+        pools_.try_emplace(profile.program, static_cast<std::uint32_t>(pools_.size()))
+            .first->second;
     processes_.push_back({&profile, *cpu, rows_.size()});
     std::int64_t rest = 0;  // what the clock has more than samples have been taken
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
@@ -52,21 +54,18 @@ class ShortProcesses {
       const bool is_residual = IsResidual(profile, profile.samples[i]);
       if (!is_residual && count <= 0) continue;  // such as [lost]
       rest += profile.Values(i)[*cpu] - (is_residual ? 0 : count);
-      rows_.push_back({.account = account, .is_residual = is_residual});
+      rows_.push_back({account, pool, is_residual});
       counts_.push_back(is_residual ? 0 : count);
       places_.push_back(i);
     }
-    rows_.push_back({.account = account, .is_residual = true});
+    rows_.push_back({account, pool, /*is_residual=*/true});
     counts_.push_back(rest);
     places_.push_back(kNowhere);
   }
 
   void Divide() {
     if (processes_.size() < 2) return;
-    std::vector<MovedAmount> moved;
-    DivideResiduals(rows_, counts_, std::array{least_}, moved);
-    // A process has no stacks of others: what they lack stays with those that have samples.
-    for (const MovedAmount& one : moved) counts_[one.row] += one.amount;
+    DivideResiduals(rows_, counts_, std::array{least_});
     for (std::size_t i = 0; i < processes_.size(); ++i) {
       const std::size_t end =
           i + 1 < processes_.size() ? processes_[i + 1].first_row : rows_.size();
@@ -105,6 +104,7 @@ class ShortProcesses {
     }
   }
 
+  absl::flat_hash_map<std::string_view, std::uint32_t> pools_;  // by program
   std::vector<Process> processes_;
   std::vector<AmountRow> rows_;
   std::vector<std::int64_t> counts_;  // of samples; then nanoseconds
@@ -115,10 +115,9 @@ class ShortProcesses {
 }  // namespace
 
 void PoolShortProcesses(std::span<LoadedProfile* const> processes) {
-  std::map<std::string_view, ShortProcesses> programs;
-  for (LoadedProfile* const loaded : processes)
-    programs[loaded->profile.program].Add(loaded->profile);
-  for (auto& [program, all] : programs) all.Divide();
+  ShortProcesses all;
+  for (LoadedProfile* const loaded : processes) all.Add(loaded->profile);
+  all.Divide();
 }
 
 }  // namespace strobe::internal

@@ -12,9 +12,6 @@
 /** A change is significant if it is larger than this many of its standard errors. */
 const SIGNIFICANT_ERRORS = 3;
 
-/** Threads with fewer samples may be one: the samples of all divide what they have. */
-const ENOUGH_SAMPLES = 5;
-
 /**
  * What amounts stand on: how many samples were taken; the number of samples of equal weight that
  * would give the same error (Kish), as threads that are sampled at different rates have samples of
@@ -31,21 +28,17 @@ const NO_BASIS = {taken: 0, effective: 0, unknown: 0};
  * @returns {Basis}
  */
 function basisOf(amounts, counts, unknown) {
-  const enough = {sum: 0, taken: 0, squares: 0};
-  const few = {sum: 0, taken: 0, squares: 0};
+  let taken = 0;
+  let sum = 0;
+  let squares = 0;
   for (let i = 0; i < amounts.length; i++) {
-    const threads = counts[i] < ENOUGH_SAMPLES ? few : enough;
-    threads.sum += Math.abs(amounts[i]);
-    threads.taken += counts[i];
-    if (counts[i] > 0) threads.squares += (amounts[i] * amounts[i]) / counts[i];
+    taken += counts[i];
+    if (counts[i] > 0) {
+      sum += Math.abs(amounts[i]);
+      squares += (amounts[i] * amounts[i]) / counts[i];
+    } else unknown += Math.abs(amounts[i]);
   }
-  if (few.taken > 0) {
-    enough.sum += few.sum;
-    enough.squares += Math.max(few.squares, (few.sum * few.sum) / few.taken);
-  } else unknown += few.sum;
-  const {sum, squares} = enough;
   if (squares === 0) return NO_BASIS;
-  const taken = enough.taken + few.taken;
   return {taken, effective: (sum * sum) / squares, unknown: unknown / (sum + unknown)};
 }
 
