@@ -199,12 +199,14 @@ class Storm {
     if (!wrong.empty()) Fail("a profile is not well-formed: " + wrong);
   }
 
-  // Whatever stack a thread is on, what is seen of it in Spin is whole. Elsewhere it need not be:
+  // Whatever stack a thread is on, what is seen of it in Spin is whole, unless the sample came before
+  // a table: its copy holds a part of one stack. Elsewhere it need not be:
   // glibc's swapcontext and libgcc's landing of an exception change stacks while their frame
   // information still describes the one before, and a library is known from the first drain after
   // its loading on.
   void CheckCut(const std::string& name, const Totals::Sums& sums) {
-    if (!kIsSanitized) Bracket(name + ": stacks cut", sums.cut, 0, 0);
+    const auto most = static_cast<std::int64_t>(profiler_.stats().stacks_deferred);
+    if (!kIsSanitized) Bracket(name + ": stacks cut", sums.cut, 0, most);
   }
 
   void Bracket(const std::string& what, std::int64_t value, std::int64_t low, std::int64_t high) {
