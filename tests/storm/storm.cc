@@ -199,8 +199,8 @@ class Storm {
     if (!wrong.empty()) Fail("a profile is not well-formed: " + wrong);
   }
 
-  // Whatever stack a thread is on, what is seen of it in Spin is whole, unless the sample came before
-  // a table: its copy holds a part of one stack. Elsewhere it need not be:
+  // Whatever stack a thread is on, what is seen of it in Spin is whole, unless the sample came
+  // before a table: its copy holds a part of one stack. Elsewhere it need not be:
   // glibc's swapcontext and libgcc's landing of an exception change stacks while their frame
   // information still describes the one before, and a library is known from the first drain after
   // its loading on.
