@@ -45,7 +45,6 @@ constexpr std::uint8_t kClearFp[] = {0x31, 0xED};
 constexpr std::uint8_t kPassFini[] = {0x48, 0x8D, 0x15};
 
 // What programs begin with, behind endbr64 if their system has that.
-constexpr std::uint8_t kLoader[] = {0x48, 0x89, 0xE7, 0xE8};
 constexpr std::uint8_t kEndbr[] = {0xF3, 0x0F, 0x1E, 0xFA};
 constexpr std::uint8_t kStartOfGlibc[] = {0x31, 0xED, 0x49, 0x89, 0xD1};
 constexpr std::uint8_t kStartOfMusl[] = {0x48, 0x31, 0xED, 0x48, 0x89, 0xE7};
@@ -131,8 +130,9 @@ std::vector<std::size_t> FindStackEnds(std::span<const std::uint8_t> text) {
 
 bool BeginsProgram(std::span<const std::uint8_t> code) {
   const auto rest = StartsWith(code, kEndbr) ? code.subspan(std::size(kEndbr)) : code;
-  return StartsWith(rest, kLoader) || StartsWith(rest, kStartOfGlibc) ||
-         StartsWith(rest, kStartOfMusl);
+  const bool is_loader = StartsWith(rest, kPassStack) && rest.size() > std::size(kPassStack) &&
+                         rest[std::size(kPassStack)] == kCall;
+  return is_loader || StartsWith(rest, kStartOfGlibc) || StartsWith(rest, kStartOfMusl);
 }
 
 }  // namespace strobe::internal

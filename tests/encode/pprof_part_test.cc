@@ -64,17 +64,7 @@ TEST(PprofPart, WithAllItIsTheWholeProfile) {
 
 class PprofPartTest : public ::testing::Test {
  protected:
-  PprofPartTest() {
-    profile_.value_types = {{"samples", "count"}, {"cpu", "nanoseconds"}, {"wall", "nanoseconds"}};
-    profile_.default_value_type = 1;
-    testing::ProfileBuilder builder(profile_);
-    builder.AddThread(101, "main");
-    builder.AddThread(102, "worker");
-    const std::uint32_t root = builder.AddPseudoFrame(PseudoFrame::kTruncated);
-    const std::uint32_t leaf = builder.AddFrame(0x1234, Frame::kNoModule);
-    builder.AddSample(0, {root}, {3, 30'000'000, 0});
-    builder.AddSample(1, {root, leaf}, {2, 20'000'000, 50'000'000});
-  }
+  PprofPartTest() { testing::AddTwoThreads(profile_); }
   [[nodiscard]] PprofProfile Part(PprofPart part) const {
     return Encoded(profile_, {}, {.part = std::move(part)});
   }

@@ -51,8 +51,6 @@ struct ManualHttpTools {
 // A profile of two threads, and its pprof.
 struct EncodedProfile {
   explicit EncodedProfile(std::uint64_t sequence = 0) {
-    profile.value_types = {{"samples", "count"}, {"cpu", "nanoseconds"}, {"wall", "nanoseconds"}};
-    profile.default_value_type = 1;
     profile.period_type = {"cpu", "nanoseconds"};
     profile.period = 10'000'000;
     profile.program = "shop";
@@ -61,13 +59,7 @@ struct EncodedProfile {
     profile.time_ns =
         1'700'000'000'123'456'789 + static_cast<std::int64_t>(sequence) * 10'000'000'000;
     profile.duration_ns = 10'000'000'000;
-    ProfileBuilder builder(profile);
-    builder.AddThread(101, "main");
-    builder.AddThread(102, "worker");
-    const std::uint32_t root = builder.AddPseudoFrame(PseudoFrame::kTruncated);
-    const std::uint32_t leaf = builder.AddFrame(0x1234, Frame::kNoModule);
-    builder.AddSample(0, {root}, {3, 30'000'000, 0});
-    builder.AddSample(1, {root, leaf}, {2, 20'000'000, 50'000'000});
+    AddTwoThreads(profile);
     bytes = *PprofEncoder().Encode(profile, {});
   }
   [[nodiscard]] ExportRequest request() const {

@@ -8,7 +8,7 @@
 // family, attach, scribble, count, signals.
 //
 // "count": says "begun", and at its end what CPU time its threads have used: see worker_soak.py.
-// "signals": the program blocks all signals, and prints how many it takes. Nobody sends any.
+// "signals": the program blocks all signals, and prints how many it takes. No test sends one.
 // "scribble": a child writes into the memory that the worker shares, at random, and ends it all.
 // "fork": a child does all once more, with a session of its own, while the program's goes on.
 // "record": makes three recordings meanwhile: one until the session's end, a short one with one

@@ -86,6 +86,20 @@ inline Profile ProfileHead() {
 }
 
 // A period in which nothing ran.
+// Samples, CPU time and wall time of two threads: of "main" one row, without wall time, and of
+// "worker" one row of two frames.
+inline void AddTwoThreads(Profile& profile) {
+  profile.value_types = {{"samples", "count"}, {"cpu", "nanoseconds"}, {"wall", "nanoseconds"}};
+  profile.default_value_type = 1;
+  ProfileBuilder builder(profile);
+  builder.AddThread(101, "main");
+  builder.AddThread(102, "worker");
+  const std::uint32_t root = builder.AddPseudoFrame(PseudoFrame::kTruncated);
+  const std::uint32_t leaf = builder.AddFrame(0x1234, Frame::kNoModule);
+  builder.AddSample(0, {root}, {3, 30'000'000, 0});
+  builder.AddSample(1, {root, leaf}, {2, 20'000'000, 50'000'000});
+}
+
 inline SampleProfile EmptyProfile() { return {"empty", ProfileHead(), {}}; }
 
 inline Stats SmallProfileStats() {

@@ -163,48 +163,48 @@ struct PolledTraits : ManualTraits {
   using Providers = ProviderList<testing::ArchetypePolledProvider>;
 };
 
+class ThreadAccountsOfAPolledProvider : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ManualPlatform::Reset();
+    ManualClock::Reset();
+    ASSERT_TRUE(registry_.Open().ok());
+    thread_ = *registry_.Register({.id = 1, .stack = {}}, "thread");
+    accounts_.Attach(*thread_);
+  }
+
+  ThreadRegistry<PolledTraits> registry_{4, 4096};
+  CollectorCounters counters_;
+  ThreadAccounts<PolledTraits> accounts_{{}, registry_, counters_, 23};
+  RegisteredThread<PolledTraits>* thread_ = nullptr;
+};
+
 // No clock knows of such a request: it must not vanish with the thread.
-TEST(ThreadAccountsOfAPolledProvider, WhatWasRequestedAndNotServedIsOutstanding) {
-  ManualPlatform::Reset();
-  ManualClock::Reset();
-  ThreadRegistry<PolledTraits> registry{4, 4096};
-  ASSERT_TRUE(registry.Open().ok());
-  CollectorCounters counters;
-  ThreadAccounts<PolledTraits> accounts{{}, registry, counters, 23};
-  RegisteredThread<PolledTraits>* thread = *registry.Register({.id = 1, .stack = {}}, "thread");
-  accounts.Attach(*thread);
-  EXPECT_EQ(accounts.period_ns(0), 0);
-  thread->channel->cells[0].requested = 5;
-  thread->channel->cells[0].credited = 4;
-  thread->accounts[0].Receive(3);
-  ASSERT_TRUE(accounts.Detach(*thread).has_value());
-  const auto lost = accounts.MissingOf(*thread);
-  const auto residual = accounts.ResidualOf(*thread);
+TEST_F(ThreadAccountsOfAPolledProvider, WhatWasRequestedAndNotServedIsOutstanding) {
+  EXPECT_EQ(accounts_.period_ns(0), 0);
+  thread_->channel->cells[0].requested = 5;
+  thread_->channel->cells[0].credited = 4;
+  thread_->accounts[0].Receive(3);
+  ASSERT_TRUE(accounts_.Detach(*thread_).has_value());
+  const auto lost = accounts_.MissingOf(*thread_);
+  const auto residual = accounts_.ResidualOf(*thread_);
   EXPECT_EQ(lost[0], 6);
   EXPECT_EQ(residual[0], 0);
-  thread->needs_finish = false;  // the account is settled: the thread is used again
-  registry.Unregister(thread);
+  thread_->needs_finish = false;  // the account is settled: the thread is used again
+  registry_.Unregister(thread_);
 }
 
-TEST(ThreadAccountsOfAPolledProvider, WhatGotNoRecordIsTakenOnce) {
-  ManualPlatform::Reset();
-  ManualClock::Reset();
-  ThreadRegistry<PolledTraits> registry{4, 4096};
-  ASSERT_TRUE(registry.Open().ok());
-  CollectorCounters counters;
-  ThreadAccounts<PolledTraits> accounts{{}, registry, counters, 23};
-  RegisteredThread<PolledTraits>* thread = *registry.Register({.id = 1, .stack = {}}, "thread");
-  accounts.Attach(*thread);
-  thread->channel->cells[0].lost = 5;
-  const auto lost = accounts.LostOf(*thread);
+TEST_F(ThreadAccountsOfAPolledProvider, WhatGotNoRecordIsTakenOnce) {
+  thread_->channel->cells[0].lost = 5;
+  const auto lost = accounts_.LostOf(*thread_);
   EXPECT_EQ(lost[0], 5);
-  thread->channel->cells[0].lost += 2;  // a capture, meanwhile
-  accounts.NoteLost(*thread, lost);
-  EXPECT_EQ(accounts.LostOf(*thread)[0], 2);
-  ASSERT_TRUE(accounts.Detach(*thread).has_value());
-  EXPECT_EQ(accounts.MissingOf(*thread)[0], 0);
-  thread->needs_finish = false;
-  registry.Unregister(thread);
+  thread_->channel->cells[0].lost += 2;  // a capture, meanwhile
+  accounts_.NoteLost(*thread_, lost);
+  EXPECT_EQ(accounts_.LostOf(*thread_)[0], 2);
+  ASSERT_TRUE(accounts_.Detach(*thread_).has_value());
+  EXPECT_EQ(accounts_.MissingOf(*thread_)[0], 0);
+  thread_->needs_finish = false;
+  registry_.Unregister(thread_);
 }
 
 TEST_F(ThreadAccountsTest, WhatGotNoRecordIsInTheResidualOfAClock) {
