@@ -88,6 +88,9 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
   add_unless_zero(subject, "on timers", stats.threads_on_timers);
   add_unless_zero(subject, "on random timers", stats.threads_on_random_timers);
   add_unless_zero(subject, "at random instants", stats.threads_at_instants);
+  if (stats.threads_at_instants != 0 && stats.max_overhead > 0)
+    absl::StrAppend(&subject, " within ", absl::StrFormat("%.3g", 100 * stats.max_overhead),
+                    " % of its CPU time");
   add_unless_zero(subject, "threads beyond the memory limit", stats.threads_unlisted);
   add_unless_zero(subject, "registrations refused", stats.threads_refused);
   add_unless_zero(subject, "exports failed", stats.exports_failed);

@@ -92,7 +92,7 @@ struct SamplingOptions {
   Option<SampleTrigger> trigger = Option<SampleTrigger>::Default{SampleTrigger::kAuto};
   // The share of the process's own CPU time that samples at random instants may cost. Their rate
   // falls below cpu_frequency_hz, down to 1 Hz, to keep to it.
-  Option<double> max_overhead = Option<double>::Default{0.001};
+  Option<double> max_overhead = Option<double>::Default{0.005};
   // True keeps the time of each sample (Profile::moments), at the cost of a look at the clock. For
   // the limit, see MomentTable.
   Option<bool> timestamps = Option<bool>::Default{false};

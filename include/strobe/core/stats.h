@@ -115,6 +115,7 @@ struct Stats {
   // second of its own clock; 0 if nothing was measured.
   double requested_rate_hz = 0;
   double measured_rate_hz = 0;
+  double max_overhead = 0;  // the option, a share of the process's CPU time; 0 if unknown
 
   std::uint64_t measured_samples = 0;  // samples of that provider
   std::int64_t measured_ns = 0;        // its clock's time over all threads that were sampled

@@ -26,6 +26,9 @@ class SymbolFiles;
 // Whether the handler that InstallHandler installed still gets the signal.
 enum class HandlerState : std::uint8_t { kNotInstalled, kOurs, kReplaced };
 
+// In place of a CPU's number: any that the process may use.
+inline constexpr int kAnyCpu = -1;
+
 // The least alignment of memory from MapMemory: the smallest page of any system.
 inline constexpr std::size_t kMappingAlignment = 4096;
 
@@ -66,6 +69,9 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 //   WasDisplaced(instant): after kHasRun, true if the thread was on the CPU that the calling thread
 //   has taken when it woke.
 //   WaitCount(): how often the thread has given up its CPU to wait; -1 if the system does not tell.
+//   LastCpu(), of a platform that stays on CPUs: the CPU that the thread is or was on; -1 if the
+//   system does not tell. YieldsAtOnce(): true if the thread gives its CPU to one that has woken in
+//   time as soon as that wakes; not one with a real-time policy.
 //   BlocksSignal(signal), optional: whether the thread blocks it, or waits for it. Quick: it comes
 //   before each interruption.
 //   Observe(), optional: a ThreadActivity, what the thread does now. On a platform that has it, a
@@ -113,7 +119,12 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 // * WorkInBackground(), optional: lowers the calling thread's claim to the CPUs below the
 //   program's. For threads of RunOnOwnThread.
 // * WakeInTime(), optional: lets the calling thread wake from its waits with as little delay as the
-//   system allows without rights. For threads of RunOnOwnThread.
+//   system allows without rights. True if it gets its CPU at once when its wait ends, although
+//   another thread runs there. For threads of RunOnOwnThread.
+// * StayOn(cpu), optional: from now on the calling thread runs on that CPU only; it does already
+//   when this returns. False if the system refuses. StayOn(kAnyCpu) lets it go. CurrentCpu(): the
+//   one that it runs on. Cpus(): those that the process may use; empty if the system does not tell.
+//   For threads of RunOnOwnThread.
 // * SleepNs(time_ns), optional: waits more precisely than a condition variable.
 // * ForkCount(): a number that is higher in a fork's child than in its parent. Cheap, because each
 //   use of a Profiler calls it. Allocates only in a process's first call.
@@ -184,6 +195,17 @@ concept HasRandomTimers = Platform<P> &&
     P::StartRandomTimer(timer, number, std::uint8_t{}, time_ns, number, signal)
     } -> std::same_as<bool>;
   { P::StopRandomTimer(timer) } -> std::same_as<void>;
+};
+
+// A platform on which a thread can take the CPU of the threads that it observes.
+template <class P>
+concept StaysOnCpus = Platform<P> && requires(typename P::ThreadProbe& probe, int cpu) {
+  { P::WakeInTime() } -> std::same_as<bool>;
+  { P::StayOn(cpu) } -> std::same_as<bool>;
+  { P::CurrentCpu() } -> std::same_as<int>;
+  { P::Cpus() } -> std::same_as<std::vector<int>>;
+  { probe.LastCpu() } -> std::same_as<int>;
+  { probe.YieldsAtOnce() } -> std::same_as<bool>;
 };
 
 // A platform that tells where threads wait.

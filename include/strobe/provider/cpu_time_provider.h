@@ -126,15 +126,17 @@ class CpuTimeProvider {
     // It takes a period of CPU time to say more of a thread that was idle.
     if (used_ns < current_period_ns() && !IsAtInstants(state)) return;
     if (state.timer == TimerKind::kRandom) StartAnewIfStill(thread, state, random, used_ns);
+    // The first review goes by the thread's whole life.
+    const bool is_first = state.wait_count < 0;
     const std::int64_t wait_count = thread.WaitCount();
-    const bool is_known = wait_count >= 0 && state.wait_count >= 0;
-    const std::int64_t waits = is_known ? wait_count - state.wait_count : used_ns;
+    const Doings doings{
+        .used_ns = is_first ? cpu_ns : used_ns,
+        .waits = wait_count < 0 ? used_ns : wait_count - (is_first ? 0 : state.wait_count),
+        .affordable_rate_hz = review.affordable_rate_hz};
     state.ran_at_ms = InMs(review.now_ns);
     state.cpu_ns = cpu_ns;
     state.wait_count = wait_count;
-    // The first review learns how often the thread has waited so far.
-    if (wait_count >= 0 && !is_known) return;
-    if (is_auto) Choose(thread, state, random, {used_ns, waits, review.affordable_rate_hz});
+    if (is_auto) Choose(thread, state, random, doings);
   }
 
  private:

@@ -135,10 +135,8 @@ class Comparison {
   double errors_ = 0;  // a significant change is larger than so many of its errors
 };
 
-constexpr std::size_t kAmountColumns = 12;
 constexpr std::size_t kChangeColumns = 26;
-constexpr std::size_t kShareColumns = 9;
-constexpr std::size_t kTableColumns = 2 * kAmountColumns + kChangeColumns + 2 * kShareColumns + 2;
+constexpr std::size_t kDiffColumns = 2 * kAmountColumns + kChangeColumns + 2 * kShareColumns + 2;
 
 std::string Comparison::ChangeCell(const AmountChange& change, const Printer& printer) const {
   const bool is_chance = !std::isnan(change.error) && !change.is_significant;
@@ -182,7 +180,7 @@ std::string Comparison::Table(const Printer& printer) const {
                     ChangeCell(row.change, printer),
                     Right(base_.ShareOfWhole(Part(row.base)), kShareColumns),
                     Right(now_.ShareOfWhole(Part(row.now)), kShareColumns), "  ",
-                    printer.Cut(row.name, kTableColumns), "\n");
+                    printer.Cut(row.name, kDiffColumns), "\n");
   }
   return text + Summary();
 }

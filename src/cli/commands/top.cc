@@ -23,21 +23,20 @@ std::size_t Shown(const Request& request, std::size_t all) {
   return request.rows == 0 ? all : std::min(request.rows, all);
 }
 
-constexpr std::size_t kAmountColumns = 12;
-constexpr std::size_t kShareColumns = 16;
-constexpr std::size_t kTableColumns = 2 * (kAmountColumns + kShareColumns) + 2;
+constexpr std::size_t kErrorColumns = 16;  // of a share with its error
+constexpr std::size_t kTopColumns = 2 * (kAmountColumns + kErrorColumns) + 2;
 
 std::string Cells(const FunctionCost& cost, const FilteredProfile& subject) {
   const std::string_view unit = subject.type().unit;
   return absl::StrCat(Right(AmountText(cost.self, unit), kAmountColumns),
-                      Right(ShareOfSubject(cost.self, subject), kShareColumns),
+                      Right(ShareOfSubject(cost.self, subject), kErrorColumns),
                       Right(AmountText(cost.total, unit), kAmountColumns),
-                      Right(ShareOfSubject(cost.total, subject), kShareColumns), "  ");
+                      Right(ShareOfSubject(cost.total, subject), kErrorColumns), "  ");
 }
 
 std::string TableHead(const Printer& printer) {
-  return printer.Bold(absl::StrCat(Right("self", kAmountColumns), Right("share", kShareColumns),
-                                   Right("total", kAmountColumns), Right("share", kShareColumns),
+  return printer.Bold(absl::StrCat(Right("self", kAmountColumns), Right("share", kErrorColumns),
+                                   Right("total", kAmountColumns), Right("share", kErrorColumns),
                                    "  function")) +
          "\n";
 }
@@ -112,8 +111,8 @@ void PrintNeighbours(std::string& text, const char* title,
     const auto [function, value] = sorted[i];
     absl::StrAppend(
         &text, Right(AmountText(value, subject.type().unit), kAmountColumns),
-        Right(ShareOfSubject(value, subject), kShareColumns), "  ",
-        printer.Cut(subject.lines.functions()[function].name, kAmountColumns + kShareColumns + 2),
+        Right(ShareOfSubject(value, subject), kErrorColumns), "  ",
+        printer.Cut(subject.lines.functions()[function].name, kAmountColumns + kErrorColumns + 2),
         "\n");
   }
 }
@@ -152,7 +151,7 @@ Text TopCommand(const FilteredProfile& subject, const Request& request, const Pr
   std::string text = Heading(subject, printer) + TableHead(printer);
   for (std::size_t i = 0; i < shown; ++i) {
     absl::StrAppend(&text, Cells(costs[order[i]], subject),
-                    printer.Cut(subject.lines.functions()[order[i]].name, kTableColumns), "\n");
+                    printer.Cut(subject.lines.functions()[order[i]].name, kTopColumns), "\n");
   }
   if (shown < order.size()) {
     absl::StrAppend(

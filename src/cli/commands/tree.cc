@@ -83,8 +83,6 @@ bool IsShown(const CallNode& node, const FilteredProfile& subject, const Request
 
 void PrintTree(std::string& text, const CallTree& tree, const FilteredProfile& subject,
                const Request& request, const Printer& printer) {
-  constexpr std::size_t kAmountColumns = 12;
-  constexpr std::size_t kShareColumns = 9;
   // A callee that is alone and has nearly all of its caller's total does not stand further right.
   constexpr double kNearlyAll = 0.999;
   std::vector<std::pair<std::uint32_t, std::size_t>> waiting = {{0, 0}};

@@ -17,6 +17,9 @@ std::string MeanText(double amount, std::string_view unit);
 std::string ChangeText(double change, double error, std::string_view unit);
 // "12.3 %", or "12.3 % ± 0.4" if `error`, of the share, is a number.
 std::string ShareText(double share, double error);
+// The columns of an amount, and of a share without its error, in a table.
+inline constexpr std::size_t kAmountColumns = 12;
+inline constexpr std::size_t kShareColumns = 9;
 // `text` with spaces before it, or behind it, up to `columns` characters.
 std::string Right(std::string_view text, std::size_t columns);
 std::string Left(std::string_view text, std::size_t columns);

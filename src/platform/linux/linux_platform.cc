@@ -27,6 +27,7 @@
 #include "absl/strings/str_cat.h"
 #include "files/image_files.h"
 #include "process_memory.h"
+#include "scheduling.h"
 #include "signals/forks.h"
 #include "signals/signal_handler.h"
 #include "stack_bounds.h"
@@ -81,11 +82,7 @@ constinit thread_local CachedThread cached_thread;
 // larger than any frame.
 constexpr std::size_t kOwnStackBytes = 1024 * 1024;
 constexpr std::size_t kOwnGuardBytes = 64 * 1024;
-// The shortest slice that the kernel accepts.
-constexpr std::uint64_t kShortSliceNs = 100'000;
 constexpr const char* kOwnTasks = "/proc/self/task";
-// The most CPUs that the kernel supports.
-constexpr std::size_t kMaxCpus = 8192;
 
 // Gives an own thread the normal policy if the calling thread has a real-time policy. Otherwise
 // sets nothing, because a sandbox may forbid it.
@@ -96,20 +93,6 @@ void SetPolicy(pthread_attr_t& attributes) {
   pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
   pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
   pthread_attr_setschedparam(&attributes, &none);
-}
-
-// Lets the calling own thread run on the CPUs of the process's first thread, even if the thread
-// that started it is pinned elsewhere.
-void TakeCpusOfProcess() {
-  using CpuMask = std::array<unsigned char, kMaxCpus / 8>;
-  alignas(cpu_set_t) CpuMask own{};
-  alignas(cpu_set_t) CpuMask process{};
-  auto* const own_set = reinterpret_cast<cpu_set_t*>(own.data());
-  auto* const process_set = reinterpret_cast<cpu_set_t*>(process.data());
-  if (sched_getaffinity(0, sizeof(own), own_set) != 0 ||
-      sched_getaffinity(getpid(), sizeof(process), process_set) != 0)
-    return;
-  if (own != process) sched_setaffinity(0, sizeof(process), process_set);
 }
 
 // Returns 0 or an error. If the system refuses these attributes, tries the program's defaults.
@@ -320,7 +303,7 @@ LinuxPlatform::OwnThread LinuxPlatform::RunOnOwnThread(const char* name,
     const std::unique_ptr<Start> own(static_cast<Start*>(argument));
     if (!own->name.empty()) pthread_setname_np(pthread_self(), own->name.substr(0, 15).c_str());
     const internal::OwnThreadMark mark(CurrentThreadId(), ForkCount(), &ThreadCpuTimeNs);
-    TakeCpusOfProcess();
+    static_cast<void>(internal::TakeCpusOfProcess());
     const internal::FilesOfThread files(std::move(own->program_files));
     own->body();
     return nullptr;
@@ -333,35 +316,6 @@ LinuxPlatform::OwnThread LinuxPlatform::RunOnOwnThread(const char* name,
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;
-}
-
-void LinuxPlatform::WorkInBackground() {
-  // Not SCHED_IDLE: next to busy threads such a thread may never run, while it holds a lock that
-  // the collector waits for.
-  const sched_param none{};
-  if (sched_getscheduler(0) == SCHED_OTHER) sched_setscheduler(0, SCHED_BATCH, &none);
-}
-
-void LinuxPlatform::WakeInTime() {
-  prctl(PR_SET_TIMERSLACK, 1);
-  // A short slice lets the scheduler prefer this thread when it wakes. The structure is
-  // sched_setattr's, first version; the kernel takes a slice for SCHED_OTHER since 6.12.
-  struct {
-    std::uint32_t size;
-    std::uint32_t policy;
-    std::uint64_t flags;
-    std::int32_t nice;
-    std::uint32_t priority;
-    std::uint64_t runtime_ns;
-    std::uint64_t deadline_ns;
-    std::uint64_t period_ns;
-  } attributes{};
-  static_assert(sizeof(attributes) == 48);
-  if (sched_getscheduler(0) != SCHED_OTHER) return;
-  attributes.size = sizeof(attributes);
-  attributes.nice = getpriority(PRIO_PROCESS, 0);
-  attributes.runtime_ns = kShortSliceNs;
-  syscall(SYS_sched_setattr, 0, &attributes, 0U);
 }
 
 std::uint64_t LinuxPlatform::ForkCount() { return internal::ForkCount(); }

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -98,10 +99,18 @@ const char* StatField(const char* stat_text, int number) {
 }
 
 // The CPU that the thread last ran on. -1 if the text is no stat file.
-int LastCpu(const char* stat_text) {
+int LastCpuIn(const char* stat_text) {
   constexpr int kCpuField = 39;
   const char* const at = StatField(stat_text, kCpuField);
   return at == nullptr ? -1 : static_cast<int>(std::strtol(at, nullptr, 10));
+}
+
+// The signals that the thread blocks, but for those behind the 31st.
+std::optional<std::uint64_t> MaskIn(const char* stat_text) {
+  constexpr int kMaskField = 32;
+  const char* const at = StatField(stat_text, kMaskField);
+  if (at == nullptr) return std::nullopt;
+  return std::strtoull(at, nullptr, 10);
 }
 
 // Ends a text of so many bytes. False if there are none.
@@ -269,12 +278,29 @@ bool LinuxThreadProbe::WasDisplaced(const LinuxInstant& instant) {
   if (!IsReady()) return false;
   instants_expected = kInstantsExpected;
   char text[1024];
-  if (!stat_.Read(thread_id_, "stat", text) || LastCpu(text) != sched_getcpu()) return false;
+  if (!stat_.Read(thread_id_, "stat", text) || LastCpuIn(text) != sched_getcpu()) return false;
+  mask_just_read_ = MaskIn(text);
   // A kernel without these files cannot say which of several threads it was.
   if (!sched_.Read(thread_id_, "sched", text)) return true;
   const std::int64_t last_run_ns = LastRunNs(text);
   const std::int64_t scheduled_ns = instant.scheduled_ns();
   return last_run_ns < 0 || scheduled_ns < 0 || last_run_ns >= scheduled_ns - kSwitchNs;
+}
+
+int LinuxThreadProbe::LastCpu() {
+  char text[1024];
+  return stat_.Read(thread_id_, "stat", text) ? LastCpuIn(text) : -1;
+}
+
+// The scheduler weighs a thread by its niceness: a much nicer one keeps its CPU until its own slice
+// ends.
+bool LinuxThreadProbe::YieldsAtOnce() {
+  constexpr int kMostNicer = 10;
+  const auto id = static_cast<pid_t>(thread_id_);
+  const int policy = sched_getscheduler(id);
+  return (policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE) &&
+         getpriority(PRIO_PROCESS, static_cast<id_t>(id)) >=
+             getpriority(PRIO_PROCESS, 0) - kMostNicer;
 }
 
 std::int64_t LinuxThreadProbe::WaitCount() {
@@ -289,18 +315,20 @@ std::int64_t LinuxThreadProbe::WaitCount() {
 }
 
 bool LinuxThreadProbe::BlocksSignal(int signal) {
-  constexpr int kMaskField = 32;
   constexpr int kMaskSignals = 31;  // that a stat file tells of
   if (signal > kMaskSignals) {
     const std::string task = std::string(task_directory) + "/" + std::to_string(thread_id_);
     return (BlockedSignalsIn(task) >> (signal - 1) & 1) != 0;
   }
+  const auto is_in = [signal](std::uint64_t mask) { return (mask >> (signal - 1) & 1) != 0; };
+  // A thread that has been displaced has not run since.
+  if (const auto mask = std::exchange(mask_just_read_, std::nullopt)) return is_in(*mask);
   char text[1024];
   if (!stat_.Read(thread_id_, "stat", text)) return false;
   const char* const state = StatField(text, 3);
-  const char* const mask = StatField(text, kMaskField);
-  if (state == nullptr || mask == nullptr) return false;
-  if ((std::strtoull(mask, nullptr, 10) >> (signal - 1) & 1) != 0) return true;
+  const std::optional<std::uint64_t> mask = MaskIn(text);
+  if (state == nullptr || !mask.has_value()) return false;
+  if (is_in(*mask)) return true;
   return *state == 'S' && syscall_.Read(thread_id_, "syscall", text) && IsSignalWait(text);
 }
 

@@ -163,6 +163,145 @@ TEST_F(InstantRoundsTest, AThreadThatBlocksTheSignalLaterIsNotInterrupted) {
   EXPECT_EQ(cpu_ns[kA] + cpu_ns[kB], used_ns) << "all of it is in the samples";
 }
 
+// Where the collector stays on CPUs, it takes the CPU that the thread has, or finds it elsewhere.
+class InstantsOnCpusTest : public InstantRoundsTest {
+ protected:
+  static constexpr std::uint64_t kId = 1;
+
+  void SetUp() override {
+    InstantRoundsTest::SetUp();
+    ManualPlatform::With([](auto& state) { state.cpus = {0, 1}; });
+  }
+
+  // The loop's work of each period is on another CPU than that of the one before.
+  static int CpuOf(const Loop& loop, std::int64_t now_ns) {
+    return static_cast<int>((now_ns - loop.phase_ns) / loop.period_ns % 2);
+  }
+  void Follow(Thread* thread, const Loop& loop) {
+    InstantRoundsTest::Follow(thread, loop);
+    const int cpu = CpuOf(loop, Now());
+    ManualPlatform::With([&](auto& state) {
+      state.cpu_of[kId] = cpu;
+      state.displaced.clear();
+      if (state.own_cpu == cpu && !state.on_cpu.empty()) {
+        state.on_cpu.clear();
+        state.displaced.insert(kId);
+      }
+    });
+  }
+  // Runs the session for `time_ns`, in which each instant is late by `late_ns`.
+  void Run(Thread* thread, const Loop& loop, std::int64_t time_ns, std::int64_t late_ns = 0) {
+    const std::int64_t end_ns = Now() + time_ns;
+    std::int64_t next_ns = Now();
+    while (next_ns < end_ns) {
+      ManualClock::Advance(std::max<std::int64_t>(next_ns - Now(), 0) + late_ns);
+      Follow(thread, loop);
+      next_ns = std::min(session_->Poll({}, Now()), Now() + 1000 * kMs);
+      ManualPlatform::DeliverAll(loop.At(Now()));
+      session_->Drain();
+    }
+    Follow(thread, loop);
+  }
+  // Since the last call.
+  std::uint64_t CapturesOf(const Thread* thread) {
+    const std::uint64_t before = captures_;
+    captures_ = thread->channel->counters.captures.load();
+    return captures_ - before;
+  }
+
+ private:
+  std::uint64_t captures_ = 0;
+};
+
+TEST_F(InstantsOnCpusTest, AThreadThatMovesIsSampledWithoutBias) {
+  double mean_square = 0;
+  for (int phase = 0; phase < 8; ++phase) {
+    ManualPlatform::Reset();
+    ManualPlatform::With([](auto& state) { state.cpus = {0, 1}; });
+    const Loop loop{.phase_ns = phase * kMs / 2};
+    Thread* const thread = Register(kId, "loop");
+    Follow(thread, loop);
+    Begin({.trigger = SampleTrigger::kRandom, .max_overhead = 1});
+    const std::int64_t before_ns = loop.CpuNs(Now());
+    Run(thread, loop, 60'000 * kMs);
+    const std::int64_t used_ns = loop.CpuNs(Now()) - before_ns;
+    const Profile profile = Finish();
+    Unregister(thread);
+    auto cpu_ns = SumByLeaf(profile, kCpu);
+    EXPECT_EQ(cpu_ns[kA] + cpu_ns[kB], used_ns) << "all of it is in the samples";
+    // 3000 where each instant is a sample of the requested rate; what a draw finds varies.
+    EXPECT_GT(SumByThread(profile, kSamples)["loop"], 2000);
+    EXPECT_LT(SumByThread(profile, kSamples)["loop"], 4500);
+    const double error = ErrorOf(profile, 0.3);
+    EXPECT_LT(std::abs(error), 4) << "phase " << phase;
+    mean_square += error * error / 8;
+  }
+  EXPECT_LT(mean_square, 2);
+}
+
+// On another CPU the signal would come late, and at the end of a system call.
+TEST_F(InstantsOnCpusTest, AThreadThatRunsElsewhereIsNotInterrupted) {
+  const Loop loop{.a_ns = 4 * kMs, .b_ns = 0};
+  Thread* const thread = Register(kId, "loop");
+  Follow(thread, loop);
+  Begin({.trigger = SampleTrigger::kRandom, .max_overhead = 1});
+  CapturesOf(thread);
+  Run(thread, loop, 10'000 * kMs);
+  const std::uint64_t instants = counters_.instants;
+  const std::uint64_t captures = CapturesOf(thread);
+  EXPECT_GT(instants, captures * 5 / 4) << "some are on the other CPU";
+  EXPECT_GT(captures, instants / 4);
+  Finish();
+  Unregister(thread);
+}
+
+// The collector did not get its CPU: somebody kept it, and let it go when that suited him.
+TEST_F(InstantsOnCpusTest, AnInstantThatComesLateSamplesNobody) {
+  const Loop loop{.a_ns = 4 * kMs, .b_ns = 0};
+  Thread* const thread = Register(kId, "loop");
+  Follow(thread, loop);
+  Begin({.trigger = SampleTrigger::kRandom, .max_overhead = 1});
+  Run(thread, loop, kMs, kMostLateNs + 1);  // the first instant was planned without the delay
+  CapturesOf(thread);
+  Run(thread, loop, 1'000 * kMs, kMostLateNs + 1);
+  EXPECT_GT(counters_.instants, 10u);
+  EXPECT_EQ(CapturesOf(thread), 0u);
+  Run(thread, loop, 1'000 * kMs, kMostLateNs / 2);
+  EXPECT_GT(CapturesOf(thread), 0u);
+  Finish();
+  Unregister(thread);
+}
+
+// One with a real-time policy, say: the collector never takes its CPU.
+TEST_F(InstantsOnCpusTest, AThreadThatDoesNotYieldIsSampledFromElsewhere) {
+  ManualPlatform::With([](auto& state) { state.keeps_cpu.insert(kId); });
+  const Loop loop{.a_ns = 4 * kMs, .b_ns = 0};
+  Thread* const thread = Register(kId, "loop");
+  InstantRoundsTest::Follow(thread, loop);
+  Begin({.trigger = SampleTrigger::kRandom, .max_overhead = 1});
+  CapturesOf(thread);
+  RunLoop(thread, loop, 5'000 * kMs);
+  EXPECT_GT(CapturesOf(thread), 300u);
+  Finish();
+  Unregister(thread);
+}
+
+TEST_F(InstantsOnCpusTest, TheCollectorLeavesTheCpuWhenNobodyIsAtInstants) {
+  const auto own_cpu = [] {
+    return ManualPlatform::With([](auto& state) { return state.own_cpu; });
+  };
+  const Loop loop;
+  Thread* const thread = Register(kId, "loop");
+  Follow(thread, loop);
+  Begin({.trigger = SampleTrigger::kRandom, .max_overhead = 1});
+  Run(thread, loop, 100 * kMs);
+  EXPECT_NE(own_cpu(), kAnyCpu);
+  Unregister(thread);
+  Run(thread, loop, 3'000 * kMs);
+  EXPECT_EQ(own_cpu(), kAnyCpu);
+  Finish();
+}
+
 // One with a timer loses it soon, and has one again later.
 TEST_F(InstantRoundsTest, AThreadThatBlocksTheSignalLaterHasNoTimer) {
   Thread* const thread = Register(1, "thread");

@@ -105,7 +105,10 @@ struct LinuxPlatform {
   static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
   static void WithOwnFiles(const std::function<void()>& body);
   static void WorkInBackground();
-  static void WakeInTime();
+  static bool WakeInTime();
+  static bool StayOn(int cpu);
+  static int CurrentCpu();
+  static std::vector<int> Cpus();
   static std::uint64_t ForkCount();
   static bool AtExit(void (*function)());
   static void WriteLine(const std::string& text);
@@ -115,6 +118,7 @@ struct LinuxPlatform {
   static void DiscardMemory(void* memory, std::uint64_t bytes);
 };
 static_assert(ObservesWaits<LinuxPlatform> && ReceivesSignals<LinuxPlatform> &&
-              EndsBySignals<LinuxPlatform> && HasRandomTimers<LinuxPlatform>);
+              EndsBySignals<LinuxPlatform> && HasRandomTimers<LinuxPlatform> &&
+              StaysOnCpus<LinuxPlatform>);
 
 }  // namespace strobe

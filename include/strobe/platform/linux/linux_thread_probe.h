@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "strobe/base/visibility.h"
 #include "strobe/core/thread_info.h"
@@ -68,6 +69,8 @@ class LinuxThreadProbe {
   bool WasDisplaced(const LinuxInstant& instant);
   ThreadActivity Observe();
   [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
+  int LastCpu();
+  bool YieldsAtOnce();
   std::int64_t WaitCount();
   bool BlocksSignal(int signal);
 
@@ -76,6 +79,7 @@ class LinuxThreadProbe {
 
   std::uint64_t thread_id_;
   std::int64_t seen_cpu_ns_ = -1;  // the CPU clock at the last look
+  std::optional<std::uint64_t> mask_just_read_;  // by WasDisplaced
   LinuxThreadFile syscall_;
   LinuxThreadFile stat_;
   LinuxThreadFile sched_;

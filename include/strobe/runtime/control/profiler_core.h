@@ -223,6 +223,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     stats.signals_stale = GlobalHandlerCounters().stale.load(std::memory_order_relaxed);
     const double cpu_hz = *options_.sampling.cpu_frequency_hz;
     stats.requested_rate_hz = cpu_hz > 0 ? cpu_hz : *options_.sampling.wall_frequency_hz;
+    stats.max_overhead = *options_.sampling.max_overhead;
     stats.signal_number = signal_.number.load(std::memory_order_relaxed);
     if (!is_running)
       stats.threads_on_timers = stats.threads_on_random_timers = stats.threads_at_instants =

@@ -7,14 +7,17 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "strobe/base/visibility.h"
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/drain/collector_counters.h"
 #include "strobe/runtime/drain/thread_accounts.h"
+#include "strobe/runtime/polls/cpu_choice.h"
 #include "strobe/runtime/polls/idle_threads.h"
 #include "strobe/runtime/polls/overhead_budget.h"
 #include "strobe/runtime/threads/provider_view.h"
@@ -25,18 +28,34 @@ namespace strobe {
 namespace STROBE_HIDDEN internal {
 
 // The time between two reviews of how threads are sampled. The first ones come sooner: until then
-// a busy thread costs more than it has to.
+// a thread that works for short times has a timer, and may be in step with it.
 inline constexpr std::int64_t kReviewPeriodNs = 1'000'000'000;
-inline constexpr std::int64_t kFirstReviewPeriodNs = 200'000'000;
+inline constexpr std::int64_t kFirstReviewPeriodNs = 50'000'000;
 // How often the masks of threads with timers are looked at, where the collector wakes as often.
 inline constexpr std::int64_t kMaskPeriodNs = 40'000'000;
 // The least time between two instants: a shorter one would find the collector still at work.
 inline constexpr std::int64_t kLeastGapNs = 20'000;
 
+// Where the collector takes the CPU of the thread that it samples: if it gets that later than this,
+// somebody else had it, or the thread has let it go, and nobody is sampled. A system call, which
+// not every kernel lets others interrupt, hardly takes as long.
+inline constexpr std::int64_t kMostLateNs = 1'000'000;
+
 // What a sample costs its thread: the signal and its handler. bench/run.sh sample measures it.
 inline constexpr std::int64_t kSampleCostNs = 3'000;
 
+// What it costs to wake for an instant and to wait again, beside what the instant itself does.
+inline constexpr std::int64_t kWakeCostNs = 8'000;
+
 // Of one InstantProvider, number kIndex of the list. Used by the collector.
+//
+// A thread on another CPU gets a signal late: the interrupt from CPU to CPU takes microseconds, and
+// if the thread leaves a system call meanwhile, the kernel delivers the signal there. Of a loop
+// with a call every 50 µs, 8 % of such samples were at the call, which takes 0.3 % of the time. So
+// where the collector gets its CPU at once when an instant comes, it waits on the CPU that it
+// samples. The thread that it displaces has been stopped by the timer's interrupt, and its sample
+// is where that came. Elsewhere, and for threads that do not yield, all CPUs are sampled from the
+// one on which the collector wakes.
 template <class Traits, std::size_t kIndex>
 class InstantRounds {
  public:
@@ -52,7 +71,8 @@ class InstantRounds {
         accounts_(accounts),
         probes_(probes),
         clock_(clock),
-        budget_(max_overhead, RateHz(accounts.period_ns(kIndex))) {}
+        requested_rate_hz_(RateHz(accounts.period_ns(kIndex))),
+        budget_(max_overhead, requested_rate_hz_) {}
 
   // Samples if an instant is due, and reviews the threads if that is due. `since_wake` began when
   // the calling thread woke. Returns when the next instant is due, or INT64_MAX while no thread is
@@ -61,22 +81,25 @@ class InstantRounds {
   std::int64_t Run(Provider& provider, const typename Platform::Instant& since_wake,
                    std::int64_t now_ns) {
     const bool is_due = due_ns_ <= now_ns;
-    if (is_due) Sample(provider, since_wake);
+    const std::int64_t begin_ns = is_due ? OwnCpuNs() : 0;
+    if (is_due) Sample(provider, since_wake, now_ns - due_ns_);
     if (attachments_ != accounts_.attachments()) ListThreads(provider);
     const bool is_review_due = now_ns >= next_review_ns_;
     if (is_review_due) Review(provider, now_ns);
     if (now_ns >= next_mask_check_ns_) CheckMasks(provider, now_ns);
     if (at_instants_.empty()) {
-      due_ns_ = INT64_MAX;
+      if (std::exchange(due_ns_, INT64_MAX) != INT64_MAX) LeaveCpu();
     } else if (is_due || is_review_due || due_ns_ == INT64_MAX) {
       Plan();
     }
+    if (is_due) spent_ns_ += kWakeCostNs + OwnCpuNs() - begin_ns;
     return due_ns_;
   }
 
   // Plans the instants, and how threads are sampled, for another sampling period: at the next Run.
   void SetPeriod(std::int64_t period_ns) {
-    budget_.set_requested_rate_hz(RateHz(period_ns));
+    requested_rate_hz_ = RateHz(period_ns);
+    budget_.set_requested_rate_hz(requested_rate_hz_);
     attachments_ = kUnknown;  // timers may have been refused
     next_review_ns_ = 0;
     review_period_ns_ = kFirstReviewPeriodNs;
@@ -86,6 +109,7 @@ class InstantRounds {
   void Forget(const Thread& thread) {
     idle_.Forget(thread.index());
     reviewed_idle_.Forget(thread.index());
+    if (thread.index() < keeps_cpu_.size()) keeps_cpu_[thread.index()] = false;
   }
 
  private:
@@ -105,9 +129,45 @@ class InstantRounds {
   // Plans the next instant. It may be planned anew at any time, because the gap has no memory.
   void Plan() {
     NoteUsage();
+    GoToCpu();
     mean_gap_ns_ = static_cast<std::int64_t>(1e9 / budget_.rate_hz());
     const double gap_ns = random_.Exponential(static_cast<double>(mean_gap_ns_));
     due_ns_ = clock_.MonotonicNs() + std::max(static_cast<std::int64_t>(gap_ns), kLeastGapNs);
+  }
+
+  // Goes to the CPU that the next instant samples, and asks for as many instants as give each
+  // thread the requested rate.
+  void GoToCpu() {
+    if constexpr (StaysOnCpus<Platform>) {
+      if (!cpus_.has_value()) {
+        cpus_.emplace();
+        if (Platform::WakeInTime()) cpus_->SetCpus(Platform::Cpus());
+      }
+      if (!cpus_->has_cpus()) return;
+      LookForCpu();
+      draw_ = cpus_->Choose(random_);
+      if (!Platform::StayOn(draw_.cpu)) LeaveCpu();
+      const double hits = draw_.cpu == kAnyCpu ? 1 : cpus_->HitProbability();
+      budget_.set_requested_rate_hz(requested_rate_hz_ / hits);
+    }
+  }
+  void LeaveCpu() {
+    draw_ = {};
+    if constexpr (StaysOnCpus<Platform>) static_cast<void>(Platform::StayOn(kAnyCpu));
+  }
+  // Looks where one of the threads is that have run of late: the one that has just been sampled, or
+  // any.
+  void LookForCpu() {
+    if constexpr (StaysOnCpus<Platform>) {
+      const std::size_t all = at_instants_.size();
+      const std::size_t busy = busy_ == 0 ? all : std::min(busy_, all);
+      if (busy == 0) return;
+      if (std::exchange(has_found_, false)) return cpus_->Note(draw_.cpu, busy);
+      const auto drawn = static_cast<std::size_t>(random_.Uniform() * static_cast<double>(busy));
+      Thread& thread = *at_instants_[std::min(drawn, busy - 1)].thread;
+      const std::lock_guard lock(registry_.ControlMutex(thread));
+      if (thread.is_attached) cpus_->Note(probes_.Of(thread).LastCpu(), busy);
+    }
   }
 
   // Lists the threads. Those that end meanwhile stay listed, and are skipped.
@@ -136,33 +196,51 @@ class InstantRounds {
   // Looks at all threads before it interrupts the first, because an interruption takes as long as
   // many looks: each thread should be seen at the same instant.
   template <class Provider>
-  void Sample(Provider& provider, const typename Platform::Instant& since_wake) {
+  void Sample(Provider& provider, const typename Platform::Instant& since_wake,
+              std::int64_t late_ns) {
     counters_.instants.fetch_add(1, std::memory_order_relaxed);
+    if (!IsInTime(late_ns)) return;
     bool has_ended = false;
     running_.clear();
     displaced_.clear();
-    VisitBusy(at_instants_, idle_, kLeastGapNs, [&](Listed& listed) {
+    busy_ = VisitBusy(at_instants_, idle_, kLeastGapNs, [&](Listed& listed) {
       listed.is_at_instants = LookAt(*listed.thread, provider);
       has_ended |= !listed.is_at_instants;
     });
     for (Thread* thread : running_)
-      Interrupt(*thread, provider, [](auto& /*probe*/) { return true; });
-    for (Thread* thread : displaced_)
-      Interrupt(*thread, provider, [&](auto& probe) { return probe.WasDisplaced(since_wake); });
+      Interrupt(*thread, provider, mean_gap_ns_, [](auto& /*probe*/) { return true; });
+    const auto gap_ns = static_cast<double>(mean_gap_ns_) / draw_.probability;
+    has_found_ = false;
+    for (Thread* thread : displaced_) {
+      Interrupt(*thread, provider, static_cast<std::int64_t>(gap_ns), [&](auto& probe) {
+        const bool was_displaced = probe.WasDisplaced(since_wake);
+        has_found_ |= was_displaced;
+        return was_displaced;
+      });
+    }
     if (!has_ended) return;
     std::erase_if(at_instants_, [](const Listed& listed) { return !listed.is_at_instants; });
     CountAtInstants();
+  }
+  // Whether an instant on a CPU has come when it was due, and there. What is late waits on no
+  // thread's account: nobody is sampled.
+  [[nodiscard]] bool IsInTime(std::int64_t late_ns) const {
+    if constexpr (StaysOnCpus<Platform>)
+      return draw_.cpu == kAnyCpu ||
+             (late_ns <= kMostLateNs && Platform::CurrentCpu() == draw_.cpu);
+    return true;
   }
   void CountAtInstants() {
     counters_.threads_at_instants.store(at_instants_.size(), std::memory_order_relaxed);
   }
 
   // Visits the threads that are not idle, and the idle ones if they may have used more than
-  // `max_ns`: see IdleThreads. No thread is always the first.
+  // `max_ns`: see IdleThreads. No thread is always the first. Those that are not idle are the first
+  // then: returns how many.
   template <class Visitor>
-  static void VisitBusy(std::vector<Listed>& threads, IdleThreads<Platform>& idle_threads,
-                        std::int64_t max_ns, const Visitor& visit) {
-    if (threads.empty()) return;
+  static std::size_t VisitBusy(std::vector<Listed>& threads, IdleThreads<Platform>& idle_threads,
+                               std::int64_t max_ns, const Visitor& visit) {
+    if (threads.empty()) return 0;
     std::rotate(threads.begin(), threads.begin() + 1, threads.end());
     // Not std::ranges: clang 14 has none of libstdc++'s views. Not stable: that would need memory
     // in each round, and the busy threads, all before the idle ones, take their turns anyway.
@@ -174,6 +252,7 @@ class InstantRounds {
     if (idle != threads.end()) {
       idle_threads.EndRound(std::span<Listed>(idle, threads.end()), max_ns, visit);
     }
+    return static_cast<std::size_t>(idle - threads.begin());
   }
 
   template <class Provider>
@@ -189,19 +268,25 @@ class InstantRounds {
     if (!IsSampled(thread, provider)) return false;
     auto& probe = probes_.Of(thread);
     const ThreadPoll look = probe.Poll();
-    if (look == ThreadPoll::kRuns) running_.push_back(&thread);
+    if (look == ThreadPoll::kRuns && IsSampledFromElsewhere(thread)) running_.push_back(&thread);
     if (look == ThreadPoll::kHasRun) displaced_.push_back(&thread);
     idle_.Note(thread.index(), thread.attach_cpu_ns, probe.seen_cpu_ns());
     return true;
   }
 
-  // Requests a stack of the thread, if is_wanted(probe).
+  [[nodiscard]] bool IsSampledFromElsewhere(const Thread& thread) const {
+    return draw_.cpu == kAnyCpu ||
+           (thread.index() < keeps_cpu_.size() && keeps_cpu_[thread.index()]);
+  }
+
+  // Requests a stack of the thread that stands for so long a time, if is_wanted(probe).
   template <class Provider, class IsWanted>
-  void Interrupt(Thread& thread, Provider& provider, const IsWanted& is_wanted) {
+  void Interrupt(Thread& thread, Provider& provider, std::int64_t weight_ns,
+                 const IsWanted& is_wanted) {
     const std::lock_guard lock(registry_.ControlMutex(thread));
     if (!IsSampled(thread, provider) || !is_wanted(probes_.Of(thread))) return;
     ProviderView<Traits>(thread, kIndex, accounts_.signal(), &probes_.Of(thread))
-        .Request(mean_gap_ns_, /*was_running=*/true);
+        .Request(weight_ns, /*was_running=*/true);
   }
 
   // Reviews the threads that may have run since the last review.
@@ -255,22 +340,31 @@ class InstantRounds {
     reviewed_idle_.Note(listed.index, thread.attach_cpu_ns, view.read_cpu_ns());
     if (listed.is_at_instants) {
       reviewed_idle_.KeepBusy(listed.index);  // the provider may want to change that soon
+      NoteWhetherItYields(thread);
     } else {
       probes_.Forget(thread);
     }
   }
 
+  void NoteWhetherItYields(Thread& thread) {
+    if constexpr (StaysOnCpus<Platform>) {
+      if (thread.index() >= keeps_cpu_.size()) keeps_cpu_.resize(thread.index() + 1);
+      keeps_cpu_[thread.index()] = !probes_.Of(thread).YieldsAtOnce();
+    }
+  }
+
+  static std::int64_t OwnCpuNs() { return Platform::ThreadCpuTimeNs(Platform::CurrentThreadId()); }
+
   void NoteUsage() {
     const std::int64_t now_ns = clock_.MonotonicNs();
     if (!budget_.IsDue(now_ns)) return;
-    budget_.Note(
-        {.monotonic_ns = now_ns,
-         .process_cpu_ns = Platform::ProcessCpuTimeNs(),
-         .profiler_cpu_ns = Platform::ThreadCpuTimeNs(Platform::CurrentThreadId()) +
-                            kSampleCostNs * static_cast<std::int64_t>(
-                                                counters_.samples.load(std::memory_order_relaxed)),
-         .instants =
-             static_cast<std::int64_t>(counters_.instants.load(std::memory_order_relaxed))});
+    budget_.Note({.monotonic_ns = now_ns,
+                  .process_cpu_ns = Platform::ProcessCpuTimeNs(),
+                  .profiler_cpu_ns =
+                      spent_ns_ + kSampleCostNs * static_cast<std::int64_t>(counters_.samples.load(
+                                                      std::memory_order_relaxed)),
+                  .instants = static_cast<std::int64_t>(
+                      counters_.instants.load(std::memory_order_relaxed))});
   }
 
   ThreadRegistry<Traits>& registry_;
@@ -279,7 +373,14 @@ class InstantRounds {
   ThreadProbes<Traits>& probes_;
   typename Traits::Clock& clock_;
   RandomSource random_{static_cast<std::uint64_t>(clock_.MonotonicNs())};
+  double requested_rate_hz_;  // of a thread's samples
   OverheadBudget budget_;
+  std::int64_t spent_ns_ = 0;  // CPU time for instants and reviews; drains are not for them alone
+  std::optional<CpuChoice> cpus_;  // none are drawn where it has none
+  CpuChoice::Draw draw_;           // for the next instant
+  std::size_t busy_ = 0;           // so many of at_instants_, the first, were not idle
+  bool has_found_ = false;         // the last instant's CPU had such a thread
+  std::vector<bool> keeps_cpu_;    // by the thread's index: whether it does not yield
   std::int64_t due_ns_ = INT64_MAX;
   std::int64_t mean_gap_ns_ = 0;  // before the next instant: the weight of its samples
   std::int64_t next_review_ns_ = 0;

@@ -13,7 +13,7 @@ namespace STROBE_HIDDEN internal {
 struct ProfilerUsage {
   std::int64_t monotonic_ns = 0;
   std::int64_t process_cpu_ns = 0;   // by the whole process, the profiler included
-  std::int64_t profiler_cpu_ns = 0;  // by the profiler's collector and handlers
+  std::int64_t profiler_cpu_ns = 0;  // by the collector for the instants, and by handlers
   std::int64_t instants = 0;
 };
 

@@ -121,7 +121,7 @@ class Collector {
 
   void Run() {
     static_cast<void>(Platform::CurrentThread());  // so that its later calls are cheap
-    if constexpr (requires { Platform::WakeInTime(); }) Platform::WakeInTime();
+    if constexpr (requires { Platform::WakeInTime(); }) static_cast<void>(Platform::WakeInTime());
     earlier_cpu_ns_ = counters_.cpu_ns.load(std::memory_order_relaxed);
     unsampled_process_ns_ =
         Platform::ProcessCpuTimeNs() - counters_.process_cpu_ns.load(std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 // one thread.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -44,6 +45,8 @@ struct ManualPlatform : ArchetypePlatform {
     ThreadActivity Observe();
     [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
     std::int64_t WaitCount();
+    [[nodiscard]] int LastCpu() const;
+    [[nodiscard]] bool YieldsAtOnce() const;
     [[nodiscard]] bool BlocksSignal(int signal) const;
 
    private:
@@ -73,7 +76,13 @@ struct ManualPlatform : ArchetypePlatform {
     std::set<std::uint64_t> ended;                      // ids of threads that live no more
     std::map<std::uint64_t, std::int64_t> wait_count;   // by thread id
     std::set<std::uint64_t> on_cpu;                     // ids of the threads that run
-    std::set<std::uint64_t> blocking;   // ids of the threads that have begun to block all signals
+    std::set<std::uint64_t> blocking;  // ids of the threads that have begun to block all signals
+    // The CPUs on which StayOn keeps a thread, the one of them on which it does, and those of
+    // threads that have one. Without CPUs no thread wakes in time.
+    std::vector<int> cpus;
+    int own_cpu = kAnyCpu;
+    std::map<std::uint64_t, int> cpu_of;
+    std::set<std::uint64_t> keeps_cpu;  // ids of the threads that do not yield
     std::set<std::uint64_t> displaced;  // ids of the threads whose CPU the collector has taken
     // What threads do, by id, as far as the system tells. ReadMemory reads their stacks.
     std::map<std::uint64_t, ThreadActivity> activity;
@@ -242,6 +251,23 @@ struct ManualPlatform : ArchetypePlatform {
     if (With([](State& state) { return state.threads_left-- <= 0; })) return OwnThread(EAGAIN);
     return OwnThread(std::move(body));
   }
+  static bool WakeInTime() {
+    return With([](State& state) { return !state.cpus.empty(); });
+  }
+  static std::vector<int> Cpus() {
+    return With([](State& state) { return state.cpus; });
+  }
+  static bool StayOn(int cpu) {
+    return With([&](State& state) {
+      const bool is_there =
+          std::find(state.cpus.begin(), state.cpus.end(), cpu) != state.cpus.end();
+      if (is_there || cpu == kAnyCpu) state.own_cpu = cpu;
+      return is_there || cpu == kAnyCpu;
+    });
+  }
+  static int CurrentCpu() {
+    return With([](State& state) { return state.own_cpu; });
+  }
   static std::uint64_t ForkCount() { return fork_count_.load(); }
   static void WriteLine(const std::string& text) {
     With([&](State& state) { state.lines.push_back(text); });
@@ -263,7 +289,7 @@ struct ManualPlatform : ArchetypePlatform {
   static inline thread_local std::uint64_t acting_as_ = 0;
   static inline constinit std::atomic<std::uint64_t> fork_count_{0};
 };
-static_assert(ObservesWaits<ManualPlatform>);
+static_assert(ObservesWaits<ManualPlatform> && StaysOnCpus<ManualPlatform>);
 
 inline ThreadPoll ManualPlatform::ThreadProbe::Poll() {
   const std::int64_t cpu_ns = ThreadCpuTimeNs(thread_id_);
@@ -274,6 +300,15 @@ inline ThreadPoll ManualPlatform::ThreadProbe::Poll() {
 }
 inline bool ManualPlatform::ThreadProbe::WasDisplaced(const Instant& /*instant*/) {
   return With([&](State& state) { return state.displaced.contains(thread_id_); });
+}
+inline int ManualPlatform::ThreadProbe::LastCpu() const {
+  return With([&](State& state) {
+    const auto cpu = state.cpu_of.find(thread_id_);
+    return cpu == state.cpu_of.end() ? kAnyCpu : cpu->second;
+  });
+}
+inline bool ManualPlatform::ThreadProbe::YieldsAtOnce() const {
+  return With([&](State& state) { return !state.keeps_cpu.contains(thread_id_); });
 }
 inline ThreadActivity ManualPlatform::ThreadProbe::Observe() {
   return With([&](State& state) {

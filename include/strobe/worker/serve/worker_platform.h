@@ -43,10 +43,13 @@ class WorkerThreadProbe {
  public:
   explicit WorkerThreadProbe(std::uint64_t thread_id) : thread_id_(thread_id) {}
 
-  // kRuns also of a thread that could run: whether it had a CPU, the thread itself knows when it
-  // gets the request (CaptureTarget::is_late).
+  // kRuns also of a thread that could run and was not displaced: whether it had a CPU, the thread
+  // itself knows when it gets the request (CaptureTarget::is_late).
   ThreadPoll Poll();
-  bool WasDisplaced(const LinuxInstant& instant) { return probe_.WasDisplaced(instant); }
+  // What the last Poll has found.
+  [[nodiscard]] bool WasDisplaced(const LinuxInstant& /*instant*/) const { return was_displaced_; }
+  int LastCpu() { return probe_.LastCpu(); }
+  bool YieldsAtOnce() { return probe_.YieldsAtOnce(); }
   ThreadActivity Observe() { return probe_.Observe(); }
   [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
   std::int64_t WaitCount() { return probe_.WaitCount(); }
@@ -55,6 +58,7 @@ class WorkerThreadProbe {
  private:
   std::uint64_t thread_id_;
   std::int64_t seen_cpu_ns_ = -1;
+  bool was_displaced_ = false;
   LinuxThreadFile schedstat_;
   LinuxThreadProbe probe_{thread_id_};
 };

@@ -174,6 +174,7 @@ class WorkerSession {
     registry_.AddTo(stats);
     counters_.AddTo(stats);
     stats.requested_rate_hz = *options_.sampling.cpu_frequency_hz;
+    stats.max_overhead = *options_.sampling.max_overhead;
     stats.signal_number = signal_.number.load(std::memory_order_relaxed);
     if (running_ != nullptr) AddExportsOf(*running_->worker(), stats);
     return stats;

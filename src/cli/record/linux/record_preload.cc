@@ -33,7 +33,7 @@ constexpr const char* kOutputVariable = "STROBE_RECORD_OUTPUT_DIRECTORY";
 constexpr const char* kRecordingVariable = "STROBE_RECORDING";
 constexpr std::chrono::milliseconds kTakePeriod(1000);
 // More than a profiler takes that always runs: a recorded program often ends soon.
-constexpr const char* kMaxOverhead = "0.003";
+constexpr const char* kMaxOverhead = "0.01";
 
 std::filesystem::path CommandPath() {
   std::error_code error;

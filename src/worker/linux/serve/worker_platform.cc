@@ -139,19 +139,23 @@ std::int64_t LastClock(std::uint64_t thread_id) { return ClockOf(thread_id, "");
 }  // namespace
 
 ThreadPoll WorkerThreadProbe::Poll() {
+  // The worker that looks has just taken a CPU: the thread may get it back when the worker waits.
+  const LinuxInstant since_wake;
   if (served_program->program.is_own) {
     // Its clocks tell also where the system hides its files, because it is not dumpable.
     const ThreadPoll poll = probe_.Poll();
     seen_cpu_ns_ = probe_.seen_cpu_ns();
+    was_displaced_ = poll == ThreadPoll::kHasRun && probe_.WasDisplaced(since_wake);
     return poll;
   }
   char text[96];
   const bool is_read = schedstat_.Read(thread_id_, "schedstat", text);
   seen_cpu_ns_ = ClockOf(thread_id_, is_read ? text : "");
+  was_displaced_ = false;
   if (probe_.Observe().kind != ThreadActivity::Kind::kReady) return ThreadPoll::kHasNotRun;
-  // The worker that looks has just taken a CPU: the thread may get it back when the worker waits.
-  served_program->NoteDisplaced(thread_id_, probe_.WasDisplaced(LinuxInstant()));
-  return ThreadPoll::kRuns;
+  was_displaced_ = probe_.WasDisplaced(since_wake);
+  served_program->NoteDisplaced(thread_id_, was_displaced_);
+  return was_displaced_ ? ThreadPoll::kHasRun : ThreadPoll::kRuns;
 }
 
 bool WorkerPlatform::MayObserve(std::uint64_t process_id) {

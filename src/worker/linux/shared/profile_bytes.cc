@@ -58,8 +58,8 @@ void Visit(Archive& archive, Stats& stats) {
           stats.threads_on_timers, stats.threads_on_random_timers, stats.threads_at_instants,
           stats.threads_blocking, stats.signal_number, stats.samples, stats.drops, stats.stack_ends,
           stats.signals_foreign, stats.signals_stale, stats.handler_replaced, stats.handler_time_ns,
-          stats.requested_rate_hz, stats.measured_rate_hz, stats.measured_samples,
-          stats.measured_ns);
+          stats.requested_rate_hz, stats.measured_rate_hz, stats.max_overhead,
+          stats.measured_samples, stats.measured_ns);
   archive(stats.drains, stats.collector_cpu_ns, stats.process_cpu_ns, stats.stacks_overflowed,
           stats.labels_overflowed, stats.moments_dropped, stats.spans_overflowed,
           stats.threads_unlisted, stats.stacks_deferred, stats.unwind_tables,

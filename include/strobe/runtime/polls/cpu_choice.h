@@ -1,0 +1,101 @@
+// CpuChoice: on which CPU the collector waits for the next instant.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "strobe/base/visibility.h"
+#include "strobe/platform/platform.h"
+#include "strobe/provider/sample_provider.h"
+
+namespace strobe {
+namespace STROBE_HIDDEN internal {
+
+// An instant samples the threads of one CPU only. So each instant is on a CPU that is drawn before,
+// with a probability that is known: a sample stands for the time between two instants, divided by
+// that probability, and so no CPU counts for more or less than its time, whatever moves its threads
+// to it. Most draws are for the CPUs on which threads have been seen of late, so few are in vain.
+// Used by the collector.
+class CpuChoice {
+ public:
+  // The share of the draws that any CPU has a part of, also one where no thread has been seen.
+  static constexpr double kBlindShare = 1.0 / 3;
+  // How many of the last sights count for each thread. A thread that moves to and fro is sought on
+  // both CPUs.
+  static constexpr std::size_t kSightsPerThread = 4;
+  static constexpr std::size_t kMaxSights = 1024;
+  static constexpr std::size_t kMaxCpus = 1024;  // those beyond are never drawn
+
+  struct Draw {
+    int cpu = kAnyCpu;
+    double probability = 1;
+  };
+
+  // The CPUs that the process may use.
+  void SetCpus(std::vector<int> cpus) {
+    cpus_ = std::move(cpus);
+    cpus_.resize(std::min(cpus_.size(), kMaxCpus));
+    sights_.clear();
+  }
+
+  // One of so many threads that run now and then has been seen on that CPU.
+  void Note(int cpu, std::size_t threads) {
+    const std::size_t place = PlaceOf(cpu);
+    if (place == kMaxCpus) return;
+    const std::size_t most =
+        std::clamp<std::size_t>(threads, 1, kMaxSights / kSightsPerThread) * kSightsPerThread;
+    if (sights_.size() < most) {
+      sights_.push_back(place);
+      return;
+    }
+    sights_.resize(most);
+    newest_ = (newest_ + 1) % most;
+    sights_[newest_] = place;
+  }
+
+  // There must be a CPU.
+  Draw Choose(RandomSource& random) const {
+    const bool is_blind = sights_.empty() || random.Uniform() < kBlindShare;
+    const std::size_t count = is_blind ? cpus_.size() : sights_.size();
+    const std::size_t drawn = std::min(
+        static_cast<std::size_t>(random.Uniform() * static_cast<double>(count)), count - 1);
+    const std::size_t place = is_blind ? drawn : sights_[drawn];
+    return {.cpu = cpus_[place], .probability = ProbabilityOf(place)};
+  }
+
+  // The probability that a draw finds the CPU on which a thread is: its mean over those that have
+  // been seen.
+  [[nodiscard]] double HitProbability() const {
+    if (sights_.empty()) return 1.0 / static_cast<double>(std::max<std::size_t>(cpus_.size(), 1));
+    double sum = 0;
+    for (const std::size_t place : sights_) sum += ProbabilityOf(place);
+    return sum / static_cast<double>(sights_.size());
+  }
+
+  [[nodiscard]] bool has_cpus() const { return !cpus_.empty(); }
+
+ private:
+  // A thread may be where the rest of the process may not. kMaxCpus if there is no place.
+  std::size_t PlaceOf(int cpu) {
+    const auto found = std::find(cpus_.begin(), cpus_.end(), cpu);
+    if (found != cpus_.end()) return static_cast<std::size_t>(found - cpus_.begin());
+    if (cpu < 0 || cpus_.size() == kMaxCpus) return kMaxCpus;
+    cpus_.push_back(cpu);
+    return cpus_.size() - 1;
+  }
+  [[nodiscard]] double ProbabilityOf(std::size_t place) const {
+    const double blind = 1.0 / static_cast<double>(cpus_.size());
+    if (sights_.empty()) return blind;
+    const auto seen = static_cast<double>(std::count(sights_.begin(), sights_.end(), place));
+    return kBlindShare * blind + (1 - kBlindShare) * seen / static_cast<double>(sights_.size());
+  }
+
+  std::vector<int> cpus_;
+  std::vector<std::size_t> sights_;  // places in cpus_; a ring
+  std::size_t newest_ = 0;
+};
+
+}  // namespace internal
+}  // namespace strobe
