@@ -3,11 +3,12 @@
 // (1) A thread's CPU time in it against the thread's CPU clock.
 // (2) The share of one function of two, against the thread's own clock: z is the deviation in
 //     standard errors of as many independent samples. Busy threads; threads that timers drive, at
-//     eight phases against the kernel's tick, alone and beside other work; pipelines, a convoy,
-//     bursts at random times. By random instants, by perf events at random times, and by timers on
-//     CPU clocks as everybody's.
+//     eight phases against the kernel's tick, alone and beside other work; threads that make a
+//     system call now and then; pipelines, a convoy, bursts at random times. By random instants, by
+//     perf events at random times, and by timers on CPU clocks as everybody's.
 //
-// Takes about 18 minutes; an argument n makes it n times as short.
+// Takes about 35 minutes; an argument n makes it n times as short. A second one names the part that
+// runs: clock, busy, loops, calls or together.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -18,7 +19,9 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "../report.h"
@@ -266,6 +269,30 @@ void MeasureLoops(int divisor) {
   }
 }
 
+void MeasureCalls(int divisor) {
+  for (const auto trigger : {SampleTrigger::kAuto, SampleTrigger::kRandom, SampleTrigger::kPerf,
+                             SampleTrigger::kTimers}) {
+    for (const std::size_t burners : {0, 1, 2, 4, 8}) {
+      const OtherProcesses others(burners);
+      Deviations deviations;
+      for (const std::int64_t every_us : {5, 20, 60, 500}) {
+        for (const auto kind :
+             {Calls::Kind::kGetppid, Calls::Kind::kReadClock, Calls::Kind::kWrite}) {
+          const Calls calls{
+              .kind = kind, .every_ns = every_us * 1000, .time_ns = 4'000'000'000 / divisor};
+          deviations.Add(
+              Observe(Unlimited(trigger), {{"observed", [&] { return RunCalls(calls); }}})
+                  .at("observed"),
+              kRateHz);
+        }
+      }
+      deviations.ReportAs("a system call in 5 to 500 µs of work, 3 calls, beside " +
+                              std::to_string(burners) + " other busy processes",
+                          NameOf(trigger));
+    }
+  }
+}
+
 // Two threads that wake each other: each works in A and B once it is its turn.
 class Pipeline {
  public:
@@ -365,9 +392,15 @@ void MeasureTogether(int divisor) {
 
 int main(int argc, char** argv) {
   const int divisor = argc > 1 ? std::max(std::atoi(argv[1]), 1) : 1;
-  strobe::testing::MeasureClock(divisor);
-  strobe::testing::MeasureBusy(divisor);
-  strobe::testing::MeasureLoops(divisor);
-  strobe::testing::MeasureTogether(divisor);
+  const std::string_view part = argc > 2 ? argv[2] : "";
+  const std::pair<std::string_view, void (*)(int)> kParts[] = {
+      {"clock", &strobe::testing::MeasureClock},
+      {"busy", &strobe::testing::MeasureBusy},
+      {"loops", &strobe::testing::MeasureLoops},
+      {"calls", &strobe::testing::MeasureCalls},
+      {"together", &strobe::testing::MeasureTogether}};
+  for (const auto& [name, measure] : kParts) {
+    if (part.empty() || part == name) measure(divisor);
+  }
   return 0;
 }

@@ -1,9 +1,12 @@
 #include "workload.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../report.h"
@@ -74,6 +77,55 @@ Truth RunLoop(const Loop& loop) {
   }
   close(timer);
   return truth;
+}
+
+namespace {
+
+__attribute__((noinline, section("work_a"))) void CallInA(Calls::Kind kind, int null_file) {
+  timespec time{};
+  char byte = 0;
+  switch (kind) {
+    case Calls::Kind::kGetppid: syscall(SYS_getppid); break;
+    case Calls::Kind::kReadClock: clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time); break;
+    case Calls::Kind::kWrite: byte = write(null_file, &byte, 1) == 1 ? 1 : 0; break;
+  }
+  __asm__ volatile("" : : "r"(&byte) : "memory");  // no tail call
+}
+
+__attribute__((noinline, section("work_b"))) void ComputeInB(std::int64_t rounds) {
+  volatile std::uint64_t state = 1;
+  for (std::int64_t i = 0; i < rounds; ++i) state = state * 6364136223846793005 + 1;
+}
+
+// The time of one `body`, in the mean of many.
+template <class Body>
+double MeanNs(int times, const Body& body) {
+  const std::int64_t begin_ns = ThreadCpuNs();
+  for (int i = 0; i < times; ++i) body();
+  return static_cast<double>(ThreadCpuNs() - begin_ns) / times;
+}
+
+}  // namespace
+
+Truth RunCalls(const Calls& calls) {
+  const int null_file = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  const std::int64_t begin_ns = ThreadCpuNs();
+  // Short, so that it takes no share of the time that is worth a name.
+  const double round_ns = MeanNs(100, [] { ComputeInB(1000); }) / 1000;
+  const auto rounds = static_cast<std::int64_t>(static_cast<double>(calls.every_ns) / round_ns);
+  const std::int64_t end_ns = MonotonicNs() + calls.time_ns;
+  std::int64_t count = 0;
+  while (MonotonicNs() < end_ns) {  // the vDSO's: no system call
+    ComputeInB(rounds);
+    CallInA(calls.kind, null_file);
+    ++count;
+  }
+  constexpr int kMeasured = 2'000;
+  const double call_ns = MeanNs(kMeasured, [&] { CallInA(calls.kind, null_file); });
+  const std::int64_t all_ns = ThreadCpuNs() - begin_ns;
+  close(null_file);
+  const auto a_ns = static_cast<std::int64_t>(call_ns * static_cast<double>(count + kMeasured));
+  return {.a_ns = a_ns, .b_ns = all_ns - a_ns};
 }
 
 OtherProcesses::OtherProcesses(std::size_t count) {

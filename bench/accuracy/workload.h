@@ -42,6 +42,16 @@ struct Loop {
 };
 Truth RunLoop(const Loop& loop);
 
+// Computes in B, and makes one system call in A after each `every_ns` of that. A sampler that comes
+// to its turn where its victim leaves the kernel sees more of A than there is.
+struct Calls {
+  enum class Kind : std::uint8_t { kGetppid, kReadClock, kWrite };
+  Kind kind = Kind::kGetppid;
+  std::int64_t every_ns = 60'000;
+  std::int64_t time_ns = 1'500'000'000;  // in all
+};
+Truth RunCalls(const Calls& calls);
+
 // Processes that keep CPUs busy until the object ends.
 class OtherProcesses {
  public:

@@ -76,6 +76,17 @@ TEST(CpuChoice, ManyThreadsAreSoughtOnAllOfTheirCpus) {
   ExpectTrueProbabilities(choice, 8);
 }
 
+TEST(CpuChoice, OtherCpusAreABeginAnew) {
+  CpuChoice choice;
+  choice.SetCpus({0, 1});
+  for (int i = 0; i < 10; ++i) choice.Note(1, 1);
+  choice.SetCpus({0, 1});
+  EXPECT_GT(choice.HitProbability(), 0.5) << "the same as before";
+  choice.SetCpus({0});
+  EXPECT_DOUBLE_EQ(choice.HitProbability(), 1);
+  ExpectTrueProbabilities(choice, 1);
+}
+
 TEST(CpuChoice, AThreadMayBeWhereTheProcessMayNot) {
   CpuChoice choice;
   choice.SetCpus({0});

@@ -33,11 +33,14 @@ class CpuChoice {
     double probability = 1;
   };
 
-  // The CPUs that the process may use.
+  // The CPUs that the process may use. If they are others than before, all sights are forgotten.
   void SetCpus(std::vector<int> cpus) {
-    cpus_ = std::move(cpus);
+    if (cpus == allowed_) return;
+    allowed_ = std::move(cpus);
+    cpus_ = allowed_;
     cpus_.resize(std::min(cpus_.size(), kMaxCpus));
     sights_.clear();
+    newest_ = 0;
   }
 
   // One of so many threads that run now and then has been seen on that CPU.
@@ -92,7 +95,8 @@ class CpuChoice {
     return kBlindShare * blind + (1 - kBlindShare) * seen / static_cast<double>(sights_.size());
   }
 
-  std::vector<int> cpus_;
+  std::vector<int> allowed_;
+  std::vector<int> cpus_;            // those, and where else threads have been seen
   std::vector<std::size_t> sights_;  // places in cpus_; a ring
   std::size_t newest_ = 0;
 };

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -17,7 +16,7 @@
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/drain/collector_counters.h"
 #include "strobe/runtime/drain/thread_accounts.h"
-#include "strobe/runtime/polls/cpu_choice.h"
+#include "strobe/runtime/polls/collector_cpu.h"
 #include "strobe/runtime/polls/idle_threads.h"
 #include "strobe/runtime/polls/overhead_budget.h"
 #include "strobe/runtime/threads/provider_view.h"
@@ -36,26 +35,16 @@ inline constexpr std::int64_t kMaskPeriodNs = 40'000'000;
 // The least time between two instants: a shorter one would find the collector still at work.
 inline constexpr std::int64_t kLeastGapNs = 20'000;
 
-// Where the collector takes the CPU of the thread that it samples: if it gets that later than this,
-// somebody else had it, or the thread has let it go, and nobody is sampled. A system call, which
-// not every kernel lets others interrupt, hardly takes as long.
-inline constexpr std::int64_t kMostLateNs = 1'000'000;
-
 // What a sample costs its thread: the signal and its handler. bench/run.sh sample measures it.
 inline constexpr std::int64_t kSampleCostNs = 3'000;
 
 // What it costs to wake for an instant and to wait again, beside what the instant itself does.
 inline constexpr std::int64_t kWakeCostNs = 8'000;
 
-// Of one InstantProvider, number kIndex of the list. Used by the collector.
-//
-// A thread on another CPU gets a signal late: the interrupt from CPU to CPU takes microseconds, and
-// if the thread leaves a system call meanwhile, the kernel delivers the signal there. Of a loop
-// with a call every 50 µs, 8 % of such samples were at the call, which takes 0.3 % of the time. So
-// where the collector gets its CPU at once when an instant comes, it waits on the CPU that it
-// samples. The thread that it displaces has been stopped by the timer's interrupt, and its sample
-// is where that came. Elsewhere, and for threads that do not yield, all CPUs are sampled from the
-// one on which the collector wakes.
+// Of one InstantProvider, number kIndex of the list. Used by the collector. Where the platform can
+// keep the collector on a CPU, an instant samples the thread that the collector displaces there:
+// see CollectorCpu. Elsewhere, and for threads that do not yield, it samples all CPUs from the one
+// on which the collector wakes.
 template <class Traits, std::size_t kIndex>
 class InstantRounds {
  public:
@@ -88,7 +77,7 @@ class InstantRounds {
     if (is_review_due) Review(provider, now_ns);
     if (now_ns >= next_mask_check_ns_) CheckMasks(provider, now_ns);
     if (at_instants_.empty()) {
-      if (std::exchange(due_ns_, INT64_MAX) != INT64_MAX) LeaveCpu();
+      if (std::exchange(due_ns_, INT64_MAX) != INT64_MAX) cpu_.Leave();
     } else if (is_due || is_review_due || due_ns_ == INT64_MAX) {
       Plan();
     }
@@ -138,35 +127,22 @@ class InstantRounds {
   // Goes to the CPU that the next instant samples, and asks for as many instants as give each
   // thread the requested rate.
   void GoToCpu() {
-    if constexpr (StaysOnCpus<Platform>) {
-      if (!cpus_.has_value()) {
-        cpus_.emplace();
-        if (Platform::WakeInTime()) cpus_->SetCpus(Platform::Cpus());
-      }
-      if (!cpus_->has_cpus()) return;
-      LookForCpu();
-      draw_ = cpus_->Choose(random_);
-      if (!Platform::StayOn(draw_.cpu)) LeaveCpu();
-      const double hits = draw_.cpu == kAnyCpu ? 1 : cpus_->HitProbability();
-      budget_.set_requested_rate_hz(requested_rate_hz_ / hits);
-    }
+    NoteCpu();
+    cpu_.Go(random_);
+    budget_.set_requested_rate_hz(requested_rate_hz_ / cpu_.HitProbability());
   }
-  void LeaveCpu() {
-    draw_ = {};
-    if constexpr (StaysOnCpus<Platform>) static_cast<void>(Platform::StayOn(kAnyCpu));
-  }
-  // Looks where one of the threads is that have run of late: the one that has just been sampled, or
+  // Notes where one of the threads is that have run of late: the one that has just been sampled, or
   // any.
-  void LookForCpu() {
+  void NoteCpu() {
     if constexpr (StaysOnCpus<Platform>) {
       const std::size_t all = at_instants_.size();
       const std::size_t busy = busy_ == 0 ? all : std::min(busy_, all);
       if (busy == 0) return;
-      if (std::exchange(has_found_, false)) return cpus_->Note(draw_.cpu, busy);
+      if (std::exchange(has_found_, false)) return cpu_.Note(cpu_.cpu(), busy);
       const auto drawn = static_cast<std::size_t>(random_.Uniform() * static_cast<double>(busy));
       Thread& thread = *at_instants_[std::min(drawn, busy - 1)].thread;
       const std::lock_guard lock(registry_.ControlMutex(thread));
-      if (thread.is_attached) cpus_->Note(probes_.Of(thread).LastCpu(), busy);
+      if (thread.is_attached) cpu_.Note(probes_.Of(thread).LastCpu(), busy);
     }
   }
 
@@ -199,7 +175,7 @@ class InstantRounds {
   void Sample(Provider& provider, const typename Platform::Instant& since_wake,
               std::int64_t late_ns) {
     counters_.instants.fetch_add(1, std::memory_order_relaxed);
-    if (!IsInTime(late_ns)) return;
+    if (!cpu_.IsInTime(late_ns)) return;
     bool has_ended = false;
     running_.clear();
     displaced_.clear();
@@ -209,7 +185,7 @@ class InstantRounds {
     });
     for (Thread* thread : running_)
       Interrupt(*thread, provider, mean_gap_ns_, [](auto& /*probe*/) { return true; });
-    const auto gap_ns = static_cast<double>(mean_gap_ns_) / draw_.probability;
+    const auto gap_ns = static_cast<double>(mean_gap_ns_) / cpu_.probability();
     has_found_ = false;
     for (Thread* thread : displaced_) {
       Interrupt(*thread, provider, static_cast<std::int64_t>(gap_ns), [&](auto& probe) {
@@ -221,14 +197,6 @@ class InstantRounds {
     if (!has_ended) return;
     std::erase_if(at_instants_, [](const Listed& listed) { return !listed.is_at_instants; });
     CountAtInstants();
-  }
-  // Whether an instant on a CPU has come when it was due, and there. What is late waits on no
-  // thread's account: nobody is sampled.
-  [[nodiscard]] bool IsInTime(std::int64_t late_ns) const {
-    if constexpr (StaysOnCpus<Platform>)
-      return draw_.cpu == kAnyCpu ||
-             (late_ns <= kMostLateNs && Platform::CurrentCpu() == draw_.cpu);
-    return true;
   }
   void CountAtInstants() {
     counters_.threads_at_instants.store(at_instants_.size(), std::memory_order_relaxed);
@@ -275,7 +243,7 @@ class InstantRounds {
   }
 
   [[nodiscard]] bool IsSampledFromElsewhere(const Thread& thread) const {
-    return draw_.cpu == kAnyCpu ||
+    return cpu_.cpu() == kAnyCpu ||
            (thread.index() < keeps_cpu_.size() && keeps_cpu_[thread.index()]);
   }
 
@@ -293,6 +261,7 @@ class InstantRounds {
   template <class Provider>
   void Review(Provider& provider, std::int64_t now_ns) {
     NoteUsage();
+    cpu_.LookAtCpus();
     next_review_ns_ = now_ns + review_period_ns_;
     review_period_ns_ = std::min(2 * review_period_ns_, kReviewPeriodNs);
     const ThreadReview review{.now_ns = now_ns, .affordable_rate_hz = budget_.affordable_rate_hz()};
@@ -376,11 +345,10 @@ class InstantRounds {
   double requested_rate_hz_;  // of a thread's samples
   OverheadBudget budget_;
   std::int64_t spent_ns_ = 0;  // CPU time for instants and reviews; drains are not for them alone
-  std::optional<CpuChoice> cpus_;  // none are drawn where it has none
-  CpuChoice::Draw draw_;           // for the next instant
-  std::size_t busy_ = 0;           // so many of at_instants_, the first, were not idle
-  bool has_found_ = false;         // the last instant's CPU had such a thread
-  std::vector<bool> keeps_cpu_;    // by the thread's index: whether it does not yield
+  CollectorCpu<Platform> cpu_;
+  std::size_t busy_ = 0;         // so many of at_instants_, the first, were not idle
+  bool has_found_ = false;       // the last instant's CPU had such a thread
+  std::vector<bool> keeps_cpu_;  // by the thread's index: whether it does not yield
   std::int64_t due_ns_ = INT64_MAX;
   std::int64_t mean_gap_ns_ = 0;  // before the next instant: the weight of its samples
   std::int64_t next_review_ns_ = 0;
