@@ -95,15 +95,27 @@ TEST(CpuChoice, AThreadMayBeWhereTheProcessMayNot) {
   ExpectTrueProbabilities(choice, 2);
 }
 
-TEST(CpuChoice, TheNumbersOfSightsAndCpusAreBounded) {
+TEST(CpuChoice, OfTooManyCpusNoneIsDrawn) {
   CpuChoice choice;
-  std::vector<int> cpus(2 * CpuChoice::kMaxCpus);
-  for (std::size_t i = 0; i < cpus.size(); ++i) cpus[i] = static_cast<int>(i);
-  choice.SetCpus(cpus);
-  for (const int cpu : cpus) choice.Note(cpu, 1'000'000);
-  RandomSource random(1);
-  for (int i = 0; i < kDraws; ++i)
-    EXPECT_LT(choice.Choose(random).cpu, static_cast<int>(CpuChoice::kMaxCpus));
+  choice.SetCpus({0, 1, 2, 3, 4, 5, 6, 7});
+  EXPECT_TRUE(choice.has_cpus());
+  choice.Note(8, 1);
+  EXPECT_FALSE(choice.has_cpus());
+  choice.Note(9, 1);
+  choice.SetCpus({0, 1});
+  EXPECT_TRUE(choice.has_cpus());
+  choice.SetCpus({0, 1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_FALSE(choice.has_cpus());
+}
+
+TEST(CpuChoice, TheNumberOfSightsIsBounded) {
+  CpuChoice choice;
+  choice.SetCpus({0, 1});
+  for (std::size_t i = 0; i < 2 * CpuChoice::kMaxSights; ++i) choice.Note(0, 1'000'000'000);
+  for (std::size_t i = 0; i < CpuChoice::kMaxSights; ++i) choice.Note(1, 1'000'000'000);
+  std::map<int, double> probabilities;
+  Draws(choice, probabilities);
+  EXPECT_DOUBLE_EQ(probabilities[0], CpuChoice::kBlindShare / 2) << "the older half is forgotten";
 }
 
 }  // namespace

@@ -302,6 +302,28 @@ TEST_F(InstantsOnCpusTest, TheCollectorLeavesTheCpuWhenNobodyIsAtInstants) {
   Finish();
 }
 
+// A drain would take the CPU of the thread that is sampled.
+TEST_F(InstantsOnCpusTest, TheCollectorCanLeaveTheCpuForOtherWork) {
+  const auto own_cpu = [] {
+    return ManualPlatform::With([](auto& state) { return state.own_cpu; });
+  };
+  const Loop loop{.a_ns = 4 * kMs, .b_ns = 0};
+  Thread* const thread = Register(kId, "loop");
+  Follow(thread, loop);
+  Begin({.trigger = SampleTrigger::kRandom, .max_overhead = 1});
+  Run(thread, loop, 100 * kMs);
+  EXPECT_TRUE(session_->LeaveCpu());
+  EXPECT_EQ(own_cpu(), kAnyCpu);
+  EXPECT_FALSE(session_->LeaveCpu());
+  const std::uint64_t instants = counters_.instants;
+  ManualClock::Advance(1000 * kMs);
+  EXPECT_GT(session_->Poll({}, Now()), Now()) << "another one is planned";
+  EXPECT_EQ(counters_.instants, instants) << "none came meanwhile";
+  EXPECT_NE(own_cpu(), kAnyCpu);
+  Finish();
+  Unregister(thread);
+}
+
 // One with a timer loses it soon, and has one again later.
 TEST_F(InstantRoundsTest, AThreadThatBlocksTheSignalLaterHasNoTimer) {
   Thread* const thread = Register(1, "thread");

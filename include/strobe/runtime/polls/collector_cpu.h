@@ -35,7 +35,7 @@ class CollectorCpu {
         wakes_in_time_ = Platform::WakeInTime();
         LookAtCpus();
       }
-      if (!choice_->has_cpus()) return;
+      if (!choice_->has_cpus()) return Leave();
       draw_ = choice_->Choose(random);
       if (!Platform::StayOn(draw_.cpu)) Leave();
     }

@@ -85,6 +85,16 @@ class InstantRounds {
     return due_ns_;
   }
 
+  // Call it before the calling thread waits for something that comes before the next instant, and
+  // takes time: if it was kept on a CPU for that instant, it is not any more. Then the instant is
+  // planned anew at the next Run, which must come after that work. Returns whether that is so.
+  bool LeaveCpu() {
+    if (cpu_.cpu() == kAnyCpu) return false;
+    cpu_.Leave();
+    due_ns_ = INT64_MAX;
+    return true;
+  }
+
   // Plans the instants, and how threads are sampled, for another sampling period: at the next Run.
   void SetPeriod(std::int64_t period_ns) {
     requested_rate_hz_ = RateHz(period_ns);

@@ -72,6 +72,11 @@ class ThreadPoller {
     return next_ns;
   }
 
+  // See InstantRounds.
+  bool LeaveCpu() {
+    return std::apply([](auto&... rounds) { return (LeaveCpuOf(rounds) | ... | false); }, rounds_);
+  }
+
   // The recording in that place asks a provider, by its number in the list, for a sampling period;
   // 0 for none. Each rated provider has its own period, or the shortest that is asked for.
   // If memory runs out, it keeps the one before until the next call. Call Poll soon.
@@ -139,6 +144,12 @@ class ThreadPoller {
     } else if constexpr (requires { rounds.Forget(thread.index()); }) {
       rounds.Forget(thread.index());
     }
+  }
+
+  template <class Rounds>
+  static bool LeaveCpuOf(Rounds& rounds) {
+    if constexpr (requires { rounds.LeaveCpu(); }) return rounds.LeaveCpu();
+    return false;
   }
 
   template <class Provider, class Index>

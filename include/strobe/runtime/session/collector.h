@@ -139,6 +139,7 @@ class Collector {
         next_poll_ns_ = Poll(since_wake, now_ns);
       const bool was_ended = DoWhatIsDue(now_ns, asked != periods_done_, due);
       if (due[0] != nullptr) next_poll_ns_ = now_ns;  // rates may have changed
+      if (std::exchange(has_left_cpu_, false)) next_poll_ns_ = Poll(since_wake, now_ns);
       lock.lock();
       if (asked != periods_done_) {
         periods_done_ = asked;
@@ -150,8 +151,11 @@ class Collector {
         drain_ns_ = std::min(drain_ns_, option_drain_ns_);
         next_drain_ns_ = std::min(next_drain_ns_, now_ns + drain_ns_);
       }
-      WaitUntil(lock, std::min({next_drain_ns_, next_poll_ns_, next_export_ns_,
-                                recording_calls_.due_ns()}));
+      const std::int64_t work_ns =
+          std::min({next_drain_ns_, next_export_ns_, recording_calls_.due_ns()});
+      // The work must not take the CPU of a thread of the program while another one is idle.
+      if (work_ns < next_poll_ns_) has_left_cpu_ = session_.LeaveCpu();
+      WaitUntil(lock, std::min(work_ns, next_poll_ns_));
     }
   }
 
@@ -252,6 +256,7 @@ class Collector {
   std::int64_t next_check_ns_ = 0;
   std::int64_t next_export_ns_ = 0;
   std::int64_t next_poll_ns_ = 0;  // INT64_MAX if none is planned
+  bool has_left_cpu_ = false;      // so the next instant is not planned
 
   Monitor monitor_;
   RecordingCalls recording_calls_{monitor_};

@@ -128,6 +128,9 @@ class Session {
     return poller_.Poll(since_wake, now_ns);
   }
 
+  // See InstantRounds.
+  bool LeaveCpu() { return poller_.LeaveCpu(); }
+
   // Attaches all registered threads. Call it after the registry's BeginCollecting. Threads that
   // register later attach themselves.
   void Begin() {
