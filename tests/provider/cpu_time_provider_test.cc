@@ -252,6 +252,24 @@ TEST_F(AutomaticTrigger, AThreadThatComputesForLongKeepsItsTimer) {
   EXPECT_TRUE(thread_.has_timer());
 }
 
+// A lock, a page of a file: what a thread waits for at its begin says nothing of its ways.
+TEST_F(AutomaticTrigger, AFewWaitsAtTheBeginAreNoReasonToLoseTheTimer) {
+  Second(50'000'000, 2);
+  EXPECT_TRUE(thread_.has_timer());
+  Second(1'000'000'000, 1);
+  EXPECT_TRUE(thread_.has_timer());
+}
+
+TEST_F(AutomaticTrigger, AThreadWhoseWaitsAreUnknownIsAtInstantsHoweverLongItLives) {
+  thread_.wait_count = -1;
+  for (int i = 0; i < 10; ++i) {
+    Second(1'000'000'000, 0);
+    EXPECT_FALSE(thread_.has_timer());
+  }
+  Second(20'000'000, 0);
+  EXPECT_FALSE(thread_.has_timer());
+}
+
 // On a busy machine.
 TEST_F(AutomaticTrigger, AThreadThatNeverWaitsKeepsItsTimerHoweverSeldomItRuns) {
   for (int i = 0; i < 5; ++i) {

@@ -119,8 +119,8 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 // * WorkInBackground(), optional: lowers the calling thread's claim to the CPUs below the
 //   program's. For threads of RunOnOwnThread.
 // * WakeInTime(), optional: lets the calling thread wake from its waits with as little delay as the
-//   system allows without rights. True if it gets its CPU at once when its wait ends, although
-//   another thread runs there. For threads of RunOnOwnThread.
+//   system allows it. True if it gets its CPU at once when its wait ends, although another thread
+//   runs there; hardly ever later. For threads of RunOnOwnThread.
 // * StayOn(cpu), optional: from now on the calling thread runs on that CPU only; it does already
 //   when this returns. False if the system refuses. StayOn(kAnyCpu) lets it go. CurrentCpu(): the
 //   one that it runs on. Cpus(): those that the process may use; empty if the system does not tell.

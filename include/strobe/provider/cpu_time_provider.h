@@ -38,6 +38,9 @@ class CpuTimeProvider {
   // and a timer's samples are late by up to a tick: they misplace less than a tick's share of the
   // time between two waits.
   static constexpr std::int64_t kLongRunNs = 250'000'000;
+  // At its first review, when it may have used less than that, a thread keeps its timer if it
+  // computes for this long: for several ticks.
+  static constexpr std::int64_t kFirstLongRunNs = 20'000'000;
   // A thread that has not run for this long has a timer.
   static constexpr std::uint32_t kIdleMs = 2'000;
 
@@ -129,10 +132,12 @@ class CpuTimeProvider {
     // The first review goes by the thread's whole life.
     const bool is_first = state.wait_count < 0;
     const std::int64_t wait_count = thread.WaitCount();
-    const Doings doings{
-        .used_ns = is_first ? cpu_ns : used_ns,
-        .waits = wait_count < 0 ? used_ns : wait_count - (is_first ? 0 : state.wait_count),
-        .affordable_rate_hz = review.affordable_rate_hz};
+    Doings doings{.used_ns = used_ns, .waits = used_ns, .is_first = is_first};
+    doings.affordable_rate_hz = review.affordable_rate_hz;
+    if (wait_count >= 0) {
+      doings.used_ns = is_first ? cpu_ns : used_ns;
+      doings.waits = wait_count - (is_first ? 0 : state.wait_count);
+    }
     state.ran_at_ms = InMs(review.now_ns);
     state.cpu_ns = cpu_ns;
     state.wait_count = wait_count;
@@ -167,6 +172,7 @@ class CpuTimeProvider {
   struct Doings {
     std::int64_t used_ns = 0;
     std::int64_t waits = 0;
+    bool is_first = false;
     double affordable_rate_hz = 0;
   };
   void Choose(SampleTarget& thread, ThreadState& state, RandomSource& random,
@@ -177,7 +183,9 @@ class CpuTimeProvider {
     // A thread that has not waited at all may only have had few CPUs: on a busy machine, instants
     // would seldom find it on one.
     if (doings.waits == 0 && state.timer == TimerKind::kPeriodic && !may_be_faster) return;
-    if (doings.used_ns / std::max<std::int64_t>(doings.waits, 1) >= kLongRunNs && !may_be_faster) {
+    const std::int64_t run_ns = doings.used_ns / std::max<std::int64_t>(doings.waits, 1);
+    if (doings.is_first && run_ns >= kFirstLongRunNs && state.timer == TimerKind::kPeriodic) return;
+    if (run_ns >= kLongRunNs && !may_be_faster) {
       StartTimer(thread, state, random);
     } else if (is_random_timer_refused_ || !PaysForRandomTimer(doings.used_ns, doings.waits)) {
       StopTimer(thread, state);

@@ -188,10 +188,11 @@ template <class P>
 concept ClockedProvider = SampleProvider<P> && internal::HasAccount<P>;
 
 // A clocked provider, some of whose threads the collector samples at random instants of wall time.
-// At such an instant it requests a stack of each of these threads that is on a CPU. The times
-// between instants have an exponential distribution, so the instants are random for every program,
-// also on the axis of a thread's CPU time. The weight of a sample is the mean time between two
-// instants, so each thread's weights add up to its CPU time in the mean.
+// At such an instant it requests a stack of each of these threads that is on a CPU, or on the one
+// CPU that was drawn for the instant. The times between instants have an exponential distribution,
+// so the instants are random for every program, also on the axis of a thread's CPU time. The weight
+// of a sample is the mean time between two instants, divided by the probability of its CPU, so each
+// thread's weights add up to its CPU time in the mean.
 // * period_ns() is the least mean time between two instants. It is longer where the budget of
 //   sampling.max_overhead asks for it.
 // * IsAtInstants(state): true if the thread is sampled at instants. Attach and Review decide.

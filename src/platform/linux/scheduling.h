@@ -1,4 +1,4 @@
-// On which CPUs an own thread runs.
+// On which CPUs an own thread runs. The rest of scheduling.cc is LinuxPlatform's.
 #pragma once
 
 namespace strobe::internal {

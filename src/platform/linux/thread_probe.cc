@@ -15,7 +15,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -103,14 +102,6 @@ int LastCpuIn(const char* stat_text) {
   constexpr int kCpuField = 39;
   const char* const at = StatField(stat_text, kCpuField);
   return at == nullptr ? -1 : static_cast<int>(std::strtol(at, nullptr, 10));
-}
-
-// The signals that the thread blocks, but for those behind the 31st.
-std::optional<std::uint64_t> MaskIn(const char* stat_text) {
-  constexpr int kMaskField = 32;
-  const char* const at = StatField(stat_text, kMaskField);
-  if (at == nullptr) return std::nullopt;
-  return std::strtoull(at, nullptr, 10);
 }
 
 // Ends a text of so many bytes. False if there are none.
@@ -279,7 +270,6 @@ bool LinuxThreadProbe::WasDisplaced(const LinuxInstant& instant) {
   instants_expected = kInstantsExpected;
   char text[1024];
   if (!stat_.Read(thread_id_, "stat", text) || LastCpuIn(text) != sched_getcpu()) return false;
-  mask_just_read_ = MaskIn(text);
   // A kernel without these files cannot say which of several threads it was.
   if (!sched_.Read(thread_id_, "sched", text)) return true;
   const std::int64_t last_run_ns = LastRunNs(text);
@@ -297,7 +287,7 @@ int LinuxThreadProbe::LastCpu() {
 bool LinuxThreadProbe::YieldsAtOnce() {
   constexpr int kMostNicer = 10;
   const auto id = static_cast<pid_t>(thread_id_);
-  const int policy = sched_getscheduler(id);
+  const int policy = sched_getscheduler(id) & ~SCHED_RESET_ON_FORK;
   return (policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE) &&
          getpriority(PRIO_PROCESS, static_cast<id_t>(id)) >=
              getpriority(PRIO_PROCESS, 0) - kMostNicer;
@@ -315,20 +305,18 @@ std::int64_t LinuxThreadProbe::WaitCount() {
 }
 
 bool LinuxThreadProbe::BlocksSignal(int signal) {
+  constexpr int kMaskField = 32;
   constexpr int kMaskSignals = 31;  // that a stat file tells of
   if (signal > kMaskSignals) {
     const std::string task = std::string(task_directory) + "/" + std::to_string(thread_id_);
     return (BlockedSignalsIn(task) >> (signal - 1) & 1) != 0;
   }
-  const auto is_in = [signal](std::uint64_t mask) { return (mask >> (signal - 1) & 1) != 0; };
-  // A thread that has been displaced has not run since.
-  if (const auto mask = std::exchange(mask_just_read_, std::nullopt)) return is_in(*mask);
   char text[1024];
   if (!stat_.Read(thread_id_, "stat", text)) return false;
   const char* const state = StatField(text, 3);
-  const std::optional<std::uint64_t> mask = MaskIn(text);
-  if (state == nullptr || !mask.has_value()) return false;
-  if (is_in(*mask)) return true;
+  const char* const mask = StatField(text, kMaskField);
+  if (state == nullptr || mask == nullptr) return false;
+  if ((std::strtoull(mask, nullptr, 10) >> (signal - 1) & 1) != 0) return true;
   return *state == 'S' && syscall_.Read(thread_id_, "syscall", text) && IsSignalWait(text);
 }
 

@@ -140,18 +140,25 @@ TEST(LinuxThreadProbe, AThreadWhoseCpuTheCallerHasTakenWasOnIt) {
   }).join();
 }
 
-TEST(LinuxThreadProbe, TellsTheCpuOfAThreadAndWhetherItYields) {
+TEST(LinuxThreadProbe, TellsTheCpuOfAThread) {
   const int cpu = sched_getcpu();
   const BusyThread busy(cpu);
   LinuxThreadProbe probe(busy.id());
   EXPECT_EQ(probe.LastCpu(), cpu);
+}
+
+TEST(LinuxThreadProbe, TellsWhetherAThreadYields) {
+  const WaitingThread waiting;
+  LinuxThreadProbe probe(waiting.id());
+  EXPECT_TRUE(probe.YieldsAtOnce());
+  const auto id = static_cast<pid_t>(waiting.id());
+  const sched_param none{};
+  ASSERT_EQ(sched_setscheduler(id, SCHED_BATCH | SCHED_RESET_ON_FORK, &none), 0);
   EXPECT_TRUE(probe.YieldsAtOnce());
   const sched_param urgent{.sched_priority = 1};
-  if (sched_setscheduler(static_cast<pid_t>(busy.id()), SCHED_RR, &urgent) != 0)
+  if (sched_setscheduler(id, SCHED_RR, &urgent) != 0)
     GTEST_SKIP() << "the system gives no real-time policy";
   EXPECT_FALSE(probe.YieldsAtOnce());
-  const sched_param none{};
-  EXPECT_EQ(sched_setscheduler(static_cast<pid_t>(busy.id()), SCHED_OTHER, &none), 0);
 }
 
 // Of the calling thread: how often it has waited, and how often it has lost its CPU.

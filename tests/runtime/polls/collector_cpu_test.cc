@@ -1,5 +1,6 @@
 #include "strobe/runtime/polls/collector_cpu.h"
 
+#include <cstdint>
 #include <set>
 #include <vector>
 
@@ -24,15 +25,18 @@ class CollectorCpuTest : public ::testing::Test {
   std::set<int> Seen(int times) {
     std::set<int> seen;
     for (int i = 0; i < times; ++i) {
-      cpu_.Go(random_);
+      Go();
       EXPECT_EQ(OwnCpu(), cpu_.cpu());
       seen.insert(cpu_.cpu());
     }
     return seen;
   }
 
+  void Go() { cpu_.Go(random_, now_ns_); }
+
   CollectorCpu<ManualPlatform> cpu_;
   RandomSource random_{1};
+  std::int64_t now_ns_ = 1'000'000'000;
 };
 
 TEST_F(CollectorCpuTest, GoesToAnyOfTheCpusAndLeavesThem) {
@@ -49,7 +53,7 @@ TEST_F(CollectorCpuTest, GoesToAnyOfTheCpusAndLeavesThem) {
 
 TEST_F(CollectorCpuTest, AnInstantMustComeInTimeAndOnItsCpu) {
   UseCpus({3, 5});
-  cpu_.Go(random_);
+  Go();
   EXPECT_TRUE(cpu_.IsInTime(0));
   EXPECT_TRUE(cpu_.IsInTime(kMostLateNs));
   EXPECT_FALSE(cpu_.IsInTime(kMostLateNs + 1));
@@ -61,7 +65,9 @@ TEST_F(CollectorCpuTest, AnInstantMustComeInTimeAndOnItsCpu) {
 
 TEST_F(CollectorCpuTest, GoesMostOftenWhereThreadsAre) {
   UseCpus({0, 1, 2, 3});
-  cpu_.Go(random_);
+  EXPECT_FALSE(cpu_.is_choosing());
+  Go();
+  EXPECT_TRUE(cpu_.is_choosing());
   for (int i = 0; i < 10; ++i) cpu_.Note(2, 1);
   EXPECT_GT(cpu_.HitProbability(), 0.5);
   EXPECT_EQ(Seen(200).size(), 4u);
@@ -70,10 +76,21 @@ TEST_F(CollectorCpuTest, GoesMostOftenWhereThreadsAre) {
 TEST_F(CollectorCpuTest, ChangesOfTheCpusAreSeen) {
   UseCpus({0, 1});
   EXPECT_EQ(Seen(100).size(), 2u);
-  UseCpus({1});
-  EXPECT_EQ(Seen(100), (std::set<int>{kAnyCpu, 1})) << "what the system refuses is left";
+  UseCpus({1, 2});
+  Seen(100);
+  EXPECT_EQ(Seen(100), std::set<int>{1}) << "what the system refuses is forgotten";
   cpu_.LookAtCpus();
-  EXPECT_EQ(Seen(100), std::set<int>{1});
+  EXPECT_EQ(Seen(100), (std::set<int>{1, 2}));
+}
+
+// It would wait there, with all its work, for as long as that one likes.
+TEST_F(CollectorCpuTest, RestsAfterACpuThatSomebodyKeeps) {
+  UseCpus({0, 1});
+  Go();
+  EXPECT_FALSE(cpu_.IsInTime(kStarvedNs + 1));
+  EXPECT_EQ(Seen(10), std::set<int>{kAnyCpu});
+  now_ns_ += kRestNs;
+  EXPECT_EQ(Seen(100), (std::set<int>{0, 1}));
 }
 
 TEST_F(CollectorCpuTest, StaysNowhereWhereItDoesNotWakeInTime) {
@@ -87,7 +104,7 @@ TEST_F(CollectorCpuTest, StaysNowhereWhereItDoesNotWakeInTime) {
 TEST(CollectorCpu, APlatformNeedNotBeAbleToDoThis) {
   CollectorCpu<testing::ArchetypePlatform> cpu;
   RandomSource random(1);
-  cpu.Go(random);
+  cpu.Go(random, 0);
   cpu.LookAtCpus();
   cpu.Note(1, 1);
   cpu.Leave();

@@ -76,6 +76,17 @@ TEST(CpuChoice, ManyThreadsAreSoughtOnAllOfTheirCpus) {
   ExpectTrueProbabilities(choice, 8);
 }
 
+TEST(CpuChoice, ARefusedCpuIsDrawnNoMore) {
+  CpuChoice choice;
+  choice.SetCpus({0, 1, 2});
+  choice.Note(1, 1);
+  choice.Forget(1);
+  ExpectTrueProbabilities(choice, 2);
+  choice.Forget(0);
+  choice.Forget(2);
+  EXPECT_FALSE(choice.has_cpus());
+}
+
 TEST(CpuChoice, OtherCpusAreABeginAnew) {
   CpuChoice choice;
   choice.SetCpus({0, 1});
@@ -106,6 +117,17 @@ TEST(CpuChoice, OfTooManyCpusNoneIsDrawn) {
   EXPECT_TRUE(choice.has_cpus());
   choice.SetCpus({0, 1, 2, 3, 4, 5, 6, 7, 8});
   EXPECT_FALSE(choice.has_cpus());
+}
+
+TEST(CpuChoice, FewerThreadsLeaveTheNewestSights) {
+  CpuChoice choice;
+  choice.SetCpus({0, 1});
+  for (int i = 0; i < 100; ++i) choice.Note(0, 100);
+  for (int i = 0; i < 4; ++i) choice.Note(1, 100);
+  choice.Note(1, 1);
+  std::map<int, double> probabilities;
+  Draws(choice, probabilities);
+  EXPECT_DOUBLE_EQ(probabilities[0], CpuChoice::kBlindShare / 2);
 }
 
 TEST(CpuChoice, TheNumberOfSightsIsBounded) {

@@ -255,6 +255,36 @@ TEST_F(InstantsOnCpusTest, AThreadThatRunsElsewhereIsNotInterrupted) {
   Unregister(thread);
 }
 
+// The one that is always found must not keep the collector from looking for the other one.
+TEST_F(InstantsOnCpusTest, AThreadWhereTheProcessMayNotBeIsFound) {
+  ManualPlatform::With([](auto& state) {
+    state.cpus = {0};
+    state.cpu_of = {{1, 0}, {2, 1}};
+  });
+  Thread* const first = Register(1, "first");
+  Thread* const second = Register(2, "second");
+  Begin({.trigger = SampleTrigger::kRandom, .max_overhead = 1});
+  std::set<std::uint64_t> ids;
+  for (int i = 0; i < 400; ++i) {
+    ManualClock::Advance(std::max<std::int64_t>(session_->Poll({}, Now()) - Now(), 0));
+    for (const std::uint64_t id : {1, 2}) ManualPlatform::RunFor(id, kMs);
+    ManualPlatform::With([&](auto& state) {
+      state.displaced.clear();
+      for (const auto& [id, cpu] : state.cpu_of) {
+        if (cpu == state.own_cpu) state.displaced.insert(id);
+      }
+    });
+    session_->Poll({}, Now());
+    for (const auto& interruption :
+         ManualPlatform::With([](auto& state) { return std::exchange(state.interruptions, {}); }))
+      ids.insert(interruption.thread_id);
+  }
+  EXPECT_EQ(ids, (std::set<std::uint64_t>{1, 2}));
+  Finish();
+  Unregister(first);
+  Unregister(second);
+}
+
 // The collector did not get its CPU: somebody kept it, and let it go when that suited him.
 TEST_F(InstantsOnCpusTest, AnInstantThatComesLateSamplesNobody) {
   const Loop loop{.a_ns = 4 * kMs, .b_ns = 0};
@@ -282,6 +312,10 @@ TEST_F(InstantsOnCpusTest, AThreadThatDoesNotYieldIsSampledFromElsewhere) {
   CapturesOf(thread);
   RunLoop(thread, loop, 5'000 * kMs);
   EXPECT_GT(CapturesOf(thread), 300u);
+  ManualPlatform::With([](auto& state) { state.displaced.insert(kId); });
+  const std::uint64_t instants = counters_.instants;
+  RunLoop(thread, loop, 5'000 * kMs);
+  EXPECT_LE(CapturesOf(thread), counters_.instants - instants) << "one way only";
   Finish();
   Unregister(thread);
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "strobe/base/visibility.h"
 #include "strobe/core/thread_info.h"
@@ -79,7 +78,6 @@ class LinuxThreadProbe {
 
   std::uint64_t thread_id_;
   std::int64_t seen_cpu_ns_ = -1;  // the CPU clock at the last look
-  std::optional<std::uint64_t> mask_just_read_;  // by WasDisplaced
   LinuxThreadFile syscall_;
   LinuxThreadFile stat_;
   LinuxThreadFile sched_;

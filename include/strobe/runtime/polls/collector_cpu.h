@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "strobe/base/visibility.h"
 #include "strobe/platform/platform.h"
@@ -14,9 +15,13 @@ namespace strobe {
 namespace STROBE_HIDDEN internal {
 
 // If the collector gets its CPU later than this after an instant, somebody else had it, or the
-// thread on it has let it go. A system call, which not every kernel lets others interrupt, hardly
-// takes as long.
+// thread on it has let it go. A thread in a system call that the kernel does not interrupt lets it
+// go as well: what is left of calls beyond this is not sampled.
 inline constexpr std::int64_t kMostLateNs = 1'000'000;
+// A CPU that the collector gets as late as this is somebody's who does not yield. For so long after
+// that it stays on none.
+inline constexpr std::int64_t kStarvedNs = 50'000'000;
+inline constexpr std::int64_t kRestNs = 10'000'000'000;
 
 // A thread on another CPU gets a signal late: the interrupt from CPU to CPU takes microseconds, and
 // if the thread leaves a system call meanwhile, the kernel delivers the signal there. Of a loop
@@ -28,16 +33,19 @@ template <class Platform>
 class CollectorCpu {
  public:
   // Goes to a CPU for the next instant. Does nothing where the platform cannot do this.
-  void Go(RandomSource& random) {
+  void Go(RandomSource& random, std::int64_t now_ns) {
     if constexpr (StaysOnCpus<Platform>) {
       if (!choice_.has_value()) {
         choice_.emplace();
         wakes_in_time_ = Platform::WakeInTime();
         LookAtCpus();
       }
-      if (!choice_->has_cpus()) return Leave();
+      if (std::exchange(is_starved_, false)) rest_until_ns_ = now_ns + kRestNs;
+      if (!choice_->has_cpus() || now_ns < rest_until_ns_) return Leave();
       draw_ = choice_->Choose(random);
-      if (!Platform::StayOn(draw_.cpu)) Leave();
+      if (Platform::StayOn(draw_.cpu)) return;
+      choice_->Forget(draw_.cpu);
+      Leave();
     }
   }
   // Until the next Go the collector may run anywhere.
@@ -65,10 +73,15 @@ class CollectorCpu {
   [[nodiscard]] double HitProbability() const {
     return cpu() == kAnyCpu ? 1 : choice_->HitProbability();
   }
+  // Whether there are CPUs to choose among.
+  [[nodiscard]] bool is_choosing() const { return choice_.has_value() && choice_->has_cpus(); }
   // Whether an instant has come in time, on its CPU. Else it samples nobody.
-  [[nodiscard]] bool IsInTime(std::int64_t late_ns) const {
-    if constexpr (StaysOnCpus<Platform>)
-      return cpu() == kAnyCpu || (late_ns <= kMostLateNs && Platform::CurrentCpu() == cpu());
+  [[nodiscard]] bool IsInTime(std::int64_t late_ns) {
+    if constexpr (StaysOnCpus<Platform>) {
+      if (cpu() == kAnyCpu) return true;
+      is_starved_ |= late_ns > kStarvedNs;
+      return late_ns <= kMostLateNs && Platform::CurrentCpu() == cpu();
+    }
     return true;
   }
 
@@ -76,6 +89,8 @@ class CollectorCpu {
   std::optional<CpuChoice> choice_;  // from the first Go on; without CPUs, nothing is chosen
   CpuChoice::Draw draw_;
   bool wakes_in_time_ = false;
+  bool is_starved_ = false;
+  std::int64_t rest_until_ns_ = INT64_MIN;
 };
 
 }  // namespace internal

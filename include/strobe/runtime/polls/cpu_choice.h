@@ -20,7 +20,7 @@ namespace STROBE_HIDDEN internal {
 // Used by the collector.
 class CpuChoice {
  public:
-  // The share of the draws that any CPU has a part of, also one where no thread has been seen. The
+  // This share of the draws is uniform over all CPUs, also those where no thread has been seen. The
   // larger it is, the less do weights differ: of a thread that moves now and then, on two CPUs, n
   // samples are worth 0.9 n of equal weight, on eight 0.5 n to 0.8 n.
   static constexpr double kBlindShare = 0.5;
@@ -38,11 +38,10 @@ class CpuChoice {
 
   // The CPUs that the process may use. If they are others than before, all sights are forgotten.
   void SetCpus(std::vector<int> cpus) {
-    if (cpus == allowed_) return;
+    if (cpus == allowed_ && has_cpus()) return;
     allowed_ = std::move(cpus);
     cpus_ = allowed_;
     sights_.clear();
-    newest_ = 0;
   }
 
   // One of so many threads that run now and then has been seen on that CPU.
@@ -51,13 +50,16 @@ class CpuChoice {
     const std::size_t place = PlaceOf(cpu);
     const std::size_t most =
         std::clamp<std::size_t>(threads, 1, kMaxSights / kSightsPerThread) * kSightsPerThread;
-    if (sights_.size() < most) {
-      sights_.push_back(place);
-      return;
+    sights_.push_back(place);
+    if (sights_.size() > most) {
+      const auto newest = static_cast<std::ptrdiff_t>(sights_.size() - most);
+      sights_.erase(sights_.begin(), sights_.begin() + newest);
     }
-    sights_.resize(most);
-    newest_ = (newest_ + 1) % most;
-    sights_[newest_] = place;
+  }
+  // The system refuses the CPU.
+  void Forget(int cpu) {
+    std::erase(cpus_, cpu);
+    sights_.clear();
   }
 
   // Requires has_cpus().
@@ -99,8 +101,7 @@ class CpuChoice {
 
   std::vector<int> allowed_;
   std::vector<int> cpus_;            // those, and where else threads have been seen
-  std::vector<std::size_t> sights_;  // places in cpus_; a ring
-  std::size_t newest_ = 0;
+  std::vector<std::size_t> sights_;  // places in cpus_, the newest last
 };
 
 }  // namespace internal

@@ -63,6 +63,8 @@ class InstantRounds {
         requested_rate_hz_(RateHz(accounts.period_ns(kIndex))),
         budget_(max_overhead, requested_rate_hz_) {}
 
+  [[nodiscard]] bool IsDue(std::int64_t now_ns) const { return due_ns_ <= now_ns; }
+
   // Samples if an instant is due, and reviews the threads if that is due. `since_wake` began when
   // the calling thread woke. Returns when the next instant is due, or INT64_MAX while no thread is
   // sampled at instants; then call it whenever the collector wakes.
@@ -70,6 +72,10 @@ class InstantRounds {
   std::int64_t Run(Provider& provider, const typename Platform::Instant& since_wake,
                    std::int64_t now_ns) {
     const bool is_due = due_ns_ <= now_ns;
+    // A look at the own clock would bring the account up to date that tells when this thread began.
+    if constexpr (requires { since_wake.scheduled_ns(); }) {
+      if (is_due && cpu_.cpu() != kAnyCpu) static_cast<void>(since_wake.scheduled_ns());
+    }
     const std::int64_t begin_ns = is_due ? OwnCpuNs() : 0;
     if (is_due) Sample(provider, since_wake, now_ns - due_ns_);
     if (attachments_ != accounts_.attachments()) ListThreads(provider);
@@ -85,9 +91,9 @@ class InstantRounds {
     return due_ns_;
   }
 
-  // Call it before the calling thread waits for something that comes before the next instant, and
-  // takes time: if it was kept on a CPU for that instant, it is not any more. Then the instant is
-  // planned anew at the next Run, which must come after that work. Returns whether that is so.
+  // If the calling thread is kept on a CPU for the next instant, lets it go, and forgets the
+  // instant: for work that takes time. The next Run plans another one, so it must come after that
+  // work. Returns whether that is so.
   bool LeaveCpu() {
     if (cpu_.cpu() == kAnyCpu) return false;
     cpu_.Leave();
@@ -138,21 +144,23 @@ class InstantRounds {
   // thread the requested rate.
   void GoToCpu() {
     NoteCpu();
-    cpu_.Go(random_);
+    cpu_.Go(random_, clock_.MonotonicNs());
     budget_.set_requested_rate_hz(requested_rate_hz_ / cpu_.HitProbability());
   }
   // Notes where one of the threads is that have run of late: the one that has just been sampled, or
-  // any.
+  // any. Now and then any, in any case: the others may be where no instant is.
   void NoteCpu() {
     if constexpr (StaysOnCpus<Platform>) {
-      const std::size_t all = at_instants_.size();
-      const std::size_t busy = busy_ == 0 ? all : std::min(busy_, all);
-      if (busy == 0) return;
-      if (std::exchange(has_found_, false)) return cpu_.Note(cpu_.cpu(), busy);
-      const auto drawn = static_cast<std::size_t>(random_.Uniform() * static_cast<double>(busy));
-      Thread& thread = *at_instants_[std::min(drawn, busy - 1)].thread;
+      constexpr double kAny = 0.25;
+      if (!cpu_.is_choosing() || at_instants_.empty()) return;
+      const std::size_t busy = std::max<std::size_t>(busy_, 1);
+      if (std::exchange(has_found_, false) && random_.Uniform() >= kAny)
+        return cpu_.Note(cpu_.cpu(), busy);
+      const std::size_t count = busy_ == 0 ? at_instants_.size() : busy_;
+      const auto drawn = static_cast<std::size_t>(random_.Uniform() * static_cast<double>(count));
+      Thread& thread = *at_instants_[std::min(drawn, count - 1)].thread;
       const std::lock_guard lock(registry_.ControlMutex(thread));
-      if (thread.is_attached) cpu_.Note(probes_.Of(thread).LastCpu(), busy);
+      if (thread.is_attached && !KeepsCpu(thread)) cpu_.Note(probes_.Of(thread).LastCpu(), busy);
     }
   }
 
@@ -175,6 +183,7 @@ class InstantRounds {
   }
   void ListThoseAtInstants() {
     at_instants_.clear();
+    busy_ = 0;
     std::ranges::copy_if(listed_, std::back_inserter(at_instants_), &Listed::is_at_instants);
     CountAtInstants();
   }
@@ -185,7 +194,7 @@ class InstantRounds {
   void Sample(Provider& provider, const typename Platform::Instant& since_wake,
               std::int64_t late_ns) {
     counters_.instants.fetch_add(1, std::memory_order_relaxed);
-    if (!cpu_.IsInTime(late_ns)) return;
+    const bool is_in_time = cpu_.IsInTime(late_ns);
     bool has_ended = false;
     running_.clear();
     displaced_.clear();
@@ -195,6 +204,7 @@ class InstantRounds {
     });
     for (Thread* thread : running_)
       Interrupt(*thread, provider, mean_gap_ns_, [](auto& /*probe*/) { return true; });
+    if (!is_in_time) displaced_.clear();
     const auto gap_ns = static_cast<double>(mean_gap_ns_) / cpu_.probability();
     has_found_ = false;
     for (Thread* thread : displaced_) {
@@ -206,6 +216,7 @@ class InstantRounds {
     }
     if (!has_ended) return;
     std::erase_if(at_instants_, [](const Listed& listed) { return !listed.is_at_instants; });
+    busy_ = 0;
     CountAtInstants();
   }
   void CountAtInstants() {
@@ -246,15 +257,15 @@ class InstantRounds {
     if (!IsSampled(thread, provider)) return false;
     auto& probe = probes_.Of(thread);
     const ThreadPoll look = probe.Poll();
-    if (look == ThreadPoll::kRuns && IsSampledFromElsewhere(thread)) running_.push_back(&thread);
-    if (look == ThreadPoll::kHasRun) displaced_.push_back(&thread);
+    const bool is_elsewhere = cpu_.cpu() == kAnyCpu || KeepsCpu(thread);
+    if (look == ThreadPoll::kRuns && is_elsewhere) running_.push_back(&thread);
+    if (look == ThreadPoll::kHasRun && !KeepsCpu(thread)) displaced_.push_back(&thread);
     idle_.Note(thread.index(), thread.attach_cpu_ns, probe.seen_cpu_ns());
     return true;
   }
 
-  [[nodiscard]] bool IsSampledFromElsewhere(const Thread& thread) const {
-    return cpu_.cpu() == kAnyCpu ||
-           (thread.index() < keeps_cpu_.size() && keeps_cpu_[thread.index()]);
+  [[nodiscard]] bool KeepsCpu(const Thread& thread) const {
+    return thread.index() < keeps_cpu_.size() && keeps_cpu_[thread.index()];
   }
 
   // Requests a stack of the thread that stands for so long a time, if is_wanted(probe).
@@ -274,7 +285,7 @@ class InstantRounds {
     cpu_.LookAtCpus();
     next_review_ns_ = now_ns + review_period_ns_;
     review_period_ns_ = std::min(2 * review_period_ns_, kReviewPeriodNs);
-    const ThreadReview review{.now_ns = now_ns, .affordable_rate_hz = budget_.affordable_rate_hz()};
+    const ThreadReview review{.now_ns = now_ns, .affordable_rate_hz = AffordableRateHz()};
     bool has_changed = false;
     VisitBusy(listed_, reviewed_idle_, accounts_.period_ns(kIndex), [&](Listed& listed) {
       const bool was_at_instants = listed.is_at_instants;
@@ -289,7 +300,7 @@ class InstantRounds {
   template <class Provider>
   void CheckMasks(Provider& provider, std::int64_t now_ns) {
     next_mask_check_ns_ = now_ns + kMaskPeriodNs;
-    const ThreadReview review{.now_ns = now_ns, .affordable_rate_hz = budget_.affordable_rate_hz()};
+    const ThreadReview review{.now_ns = now_ns, .affordable_rate_hz = AffordableRateHz()};
     bool has_changed = false;
     for (Listed& listed : listed_) {
       if (listed.is_at_instants || reviewed_idle_.IsIdle(listed.index) ||
@@ -327,9 +338,15 @@ class InstantRounds {
 
   void NoteWhetherItYields(Thread& thread) {
     if constexpr (StaysOnCpus<Platform>) {
+      if (!cpu_.is_choosing()) return;
       if (thread.index() >= keeps_cpu_.size()) keeps_cpu_.resize(thread.index() + 1);
       keeps_cpu_[thread.index()] = !probes_.Of(thread).YieldsAtOnce();
     }
+  }
+
+  // Of one thread's samples.
+  [[nodiscard]] double AffordableRateHz() const {
+    return budget_.affordable_rate_hz() * cpu_.HitProbability();
   }
 
   static std::int64_t OwnCpuNs() { return Platform::ThreadCpuTimeNs(Platform::CurrentThreadId()); }
@@ -354,13 +371,13 @@ class InstantRounds {
   RandomSource random_{static_cast<std::uint64_t>(clock_.MonotonicNs())};
   double requested_rate_hz_;  // of a thread's samples
   OverheadBudget budget_;
-  std::int64_t spent_ns_ = 0;  // CPU time for instants and reviews; drains are not for them alone
+  std::int64_t spent_ns_ = 0;  // CPU time for instants; drains are not for them alone
   CollectorCpu<Platform> cpu_;
   std::size_t busy_ = 0;         // so many of at_instants_, the first, were not idle
   bool has_found_ = false;       // the last instant's CPU had such a thread
   std::vector<bool> keeps_cpu_;  // by the thread's index: whether it does not yield
   std::int64_t due_ns_ = INT64_MAX;
-  std::int64_t mean_gap_ns_ = 0;  // before the next instant: the weight of its samples
+  std::int64_t mean_gap_ns_ = 0;  // before the next instant
   std::int64_t next_review_ns_ = 0;
   std::int64_t next_mask_check_ns_ = 0;
   std::int64_t review_period_ns_ = kFirstReviewPeriodNs;

@@ -28,9 +28,10 @@ class OverheadBudget {
   // and that the process keeps one CPU busy.
   static constexpr double kFirstCostNs = 60'000;
   static constexpr double kFirstCpus = 1;
-  // For this long after its begin, a session has the requested rate: a program that runs only for a
-  // moment is sampled, too, and its cost is bounded.
+  // For this long after its begin, a session may cost this share of a CPU: a program that runs only
+  // for a moment is sampled, too.
   static constexpr std::int64_t kFreeNs = 1'000'000'000;
+  static constexpr double kFreeOverhead = 0.05;
   // A measurement takes at least this long.
   static constexpr std::int64_t kLeastNs = 250'000'000;
   // The weight of the newest measurement. Samples of one period should weigh about the same.
@@ -60,7 +61,10 @@ class OverheadBudget {
 
   // Instants per second, for as long as nothing changes.
   [[nodiscard]] double rate_hz() const {
-    if (last_.monotonic_ns - begin_ns_ < kFreeNs) return requested_rate_hz_;
+    if (last_.monotonic_ns - begin_ns_ < kFreeNs) {
+      const double free_hz = 1e9 * std::max(max_overhead_, kFreeOverhead) / instant_cost_ns_;
+      return std::min(requested_rate_hz_, free_hz);
+    }
     return std::clamp(affordable_rate_hz(), std::min(kLeastRateHz, requested_rate_hz_),
                       requested_rate_hz_);
   }

@@ -55,21 +55,34 @@ class ThreadPoller {
   // woke. Returns when the next one is due, or INT64_MAX if none is planned; then each wake-up of
   // the collector has to call this.
   std::int64_t Poll(const typename Platform::Instant& since_wake, std::int64_t now_ns) {
-    std::int64_t next_ns = INT64_MAX;
+    std::int64_t instant_ns = INT64_MAX;
+    std::int64_t round_ns = INT64_MAX;
+    // An instant that is due comes first, because rounds take time. One that is only planned comes
+    // after them: it may take the collector to another CPU.
+    const auto run_instants = [&](bool are_due) {
+      accounts_.providers().ForEachEnabled([&](auto& provider, auto index) {
+        if constexpr (InstantProvider<std::remove_reference_t<decltype(provider)>>) {
+          auto& rounds = std::get<index>(rounds_);
+          if (rounds.IsDue(now_ns) == are_due)
+            instant_ns = std::min(instant_ns, rounds.Run(provider, since_wake, now_ns));
+        }
+      });
+    };
+    run_instants(true);
     accounts_.providers().ForEachEnabled([&](auto& provider, auto index) {
       using Provider = std::remove_reference_t<decltype(provider)>;
-      auto& rounds = std::get<index>(rounds_);
-      if constexpr (InstantProvider<Provider>) {
-        next_ns = std::min(next_ns, rounds.Run(provider, since_wake, now_ns));
-      } else if constexpr (PolledProvider<Provider>) {
+      if constexpr (PolledProvider<Provider>) {
+        auto& rounds = std::get<index>(rounds_);
         if (rounds.IsDue(now_ns)) PollAll(provider, index, since_wake);
         if (rounds.IsOpen(now_ns) && !rounds.Plan(now_ns, provider.poll_period_ns(), random_)) {
           counters_.polls_put_off.fetch_add(1, std::memory_order_relaxed);
         }
-        next_ns = std::min(next_ns, rounds.due_ns());
+        round_ns = std::min(round_ns, rounds.due_ns());
       }
     });
-    return next_ns;
+    run_instants(false);
+    if (round_ns < instant_ns) LeaveCpu();
+    return std::min(instant_ns, round_ns);
   }
 
   // See InstantRounds.

@@ -135,11 +135,13 @@ class Collector {
       lock.unlock();
       // First, because the others take time. If no poll is planned, each wake-up calls Poll: a
       // thread that needs polls may have come.
-      if (now_ns >= next_poll_ns_ || next_poll_ns_ == INT64_MAX)
+      const bool has_come_to_work = std::exchange(has_left_cpu_, false);
+      if (!has_come_to_work && (now_ns >= next_poll_ns_ || next_poll_ns_ == INT64_MAX))
         next_poll_ns_ = Poll(since_wake, now_ns);
+      const bool has_left = IsWorkDue(now_ns, asked != periods_done_, due) && session_.LeaveCpu();
       const bool was_ended = DoWhatIsDue(now_ns, asked != periods_done_, due);
       if (due[0] != nullptr) next_poll_ns_ = now_ns;  // rates may have changed
-      if (std::exchange(has_left_cpu_, false)) next_poll_ns_ = Poll(since_wake, now_ns);
+      if (has_come_to_work || has_left) next_poll_ns_ = Poll(since_wake, now_ns);
       lock.lock();
       if (asked != periods_done_) {
         periods_done_ = asked;
@@ -164,6 +166,13 @@ class Collector {
     next_check_ns_ = now_ns + kHandlerCheckPeriodNs;
     next_export_ns_ = now_ns + export_period_ns_;
     next_poll_ns_ = now_ns;
+  }
+
+  // Whether something is due that takes time.
+  [[nodiscard]] bool IsWorkDue(std::int64_t now_ns, bool is_export_asked,
+                               const RecordingCalls::Calls& due) const {
+    return is_export_asked || now_ns >= std::min(next_export_ns_, next_drain_ns_) ||
+           due[0] != nullptr;
   }
 
   // Drains, exports and checks the handler, each if it is due. Returns whether the period ended.

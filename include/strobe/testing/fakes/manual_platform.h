@@ -77,8 +77,8 @@ struct ManualPlatform : ArchetypePlatform {
     std::map<std::uint64_t, std::int64_t> wait_count;   // by thread id
     std::set<std::uint64_t> on_cpu;                     // ids of the threads that run
     std::set<std::uint64_t> blocking;  // ids of the threads that have begun to block all signals
-    // The CPUs on which StayOn keeps a thread, the one of them on which it does, and those of
-    // threads that have one. Without CPUs no thread wakes in time.
+    // What Cpus() says; without CPUs no thread wakes in time. StayOn keeps a thread on one of them,
+    // or where another thread is (cpu_of, by id): own_cpu.
     std::vector<int> cpus;
     int own_cpu = kAnyCpu;
     std::map<std::uint64_t, int> cpu_of;
@@ -260,7 +260,9 @@ struct ManualPlatform : ArchetypePlatform {
   static bool StayOn(int cpu) {
     return With([&](State& state) {
       const bool is_there =
-          std::find(state.cpus.begin(), state.cpus.end(), cpu) != state.cpus.end();
+          std::find(state.cpus.begin(), state.cpus.end(), cpu) != state.cpus.end() ||
+          std::any_of(state.cpu_of.begin(), state.cpu_of.end(),
+                      [cpu](const auto& thread) { return thread.second == cpu; });
       if (is_there || cpu == kAnyCpu) state.own_cpu = cpu;
       return is_there || cpu == kAnyCpu;
     });
