@@ -105,7 +105,9 @@ constexpr int kTracedSamples = 50;
 [[noreturn]] void RunTraced() {
   if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(77);
   raise(SIGSTOP);
-  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000}});
+  // Each stop is a wait: the thread would soon have a random timer, which its handler sets again.
+  KeepingProfiler profiler(
+      {.sampling = {.cpu_frequency_hz = 1000, .trigger = SampleTrigger::kTimers}});
   STROBE_CHILD_CHECK(profiler.Start().ok());
   RunRegistered(profiler, "traced", [] {
     const int wanted = WalksOfThisThread() + kTracedSamples;
