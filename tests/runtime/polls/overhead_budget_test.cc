@@ -139,12 +139,15 @@ TEST(OverheadBudget, ARequestedRateBelowTheLeastIsKept) {
 
 TEST(OverheadBudget, AnotherRequestedRateCountsAtOnceWithinTheBudget) {
   OverheadBudget budget(kBudget, kRequestedHz);
-  budget.set_requested_rate_hz(1000);
-  EXPECT_EQ(budget.rate_hz(), 1000) << "the first second is free";
+  budget.set_requested_rate_hz(100'000);
+  EXPECT_DOUBLE_EQ(budget.rate_hz(),
+                   1e9 * OverheadBudget::kFreeOverhead / OverheadBudget::kFirstCostNs);
+  budget.set_requested_rate_hz(500);
+  EXPECT_EQ(budget.rate_hz(), 500) << "the first second is nearly free";
   for (std::int64_t i = 0; i < 20; ++i)
     budget.Note({.monotonic_ns = i * 1'000'000'000, .process_cpu_ns = i * 1'000'000'000});
   EXPECT_EQ(budget.rate_hz(), budget.affordable_rate_hz());
-  EXPECT_LT(budget.rate_hz(), 1000);
+  EXPECT_LT(budget.rate_hz(), 500);
   budget.set_requested_rate_hz(2);
   EXPECT_EQ(budget.rate_hz(), 2);
 }
