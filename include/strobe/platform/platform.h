@@ -124,7 +124,8 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 // * StayOn(cpu), optional: from now on the calling thread runs on that CPU only; it does already
 //   when this returns. False if the system refuses. StayOn(kAnyCpu) lets it go. CurrentCpu(): the
 //   one that it runs on. Cpus(): those that the process may use; empty if the system does not tell.
-//   For threads of RunOnOwnThread.
+//   IsSaturated(): whether more threads of the machine want a CPU now than it has, beside the
+//   calling one. For threads of RunOnOwnThread.
 // * SleepNs(time_ns), optional: waits more precisely than a condition variable.
 // * ForkCount(): a number that is higher in a fork's child than in its parent. Cheap, because each
 //   use of a Profiler calls it. Allocates only in a process's first call.
@@ -204,6 +205,7 @@ concept StaysOnCpus = Platform<P> && requires(typename P::ThreadProbe& probe, in
   { P::StayOn(cpu) } -> std::same_as<bool>;
   { P::CurrentCpu() } -> std::same_as<int>;
   { P::Cpus() } -> std::same_as<std::vector<int>>;
+  { P::IsSaturated() } -> std::same_as<bool>;
   { probe.LastCpu() } -> std::same_as<int>;
   { probe.YieldsAtOnce() } -> std::same_as<bool>;
 };

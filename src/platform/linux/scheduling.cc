@@ -11,8 +11,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
+#include "files/small_file.h"
 #include "strobe/platform/linux/linux_platform.h"
 
 namespace strobe {
@@ -113,6 +116,19 @@ std::vector<int> LinuxPlatform::Cpus() {
     if ((mask[i / 8] >> i % 8 & 1) != 0) cpus.push_back(static_cast<int>(i));
   }
   return cpus;
+}
+
+// The fourth field of /proc/loadavg begins with the number of threads that run or could.
+bool LinuxPlatform::IsSaturated() {
+  static const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+  const std::string text = internal::ReadStart("/proc/loadavg");
+  std::size_t at = 0;
+  for (int field = 1; field < 4; ++field) {
+    at = text.find(' ', at);
+    if (at == std::string::npos) return false;
+    ++at;
+  }
+  return std::strtol(text.c_str() + at, nullptr, 10) - 1 > cpus;
 }
 
 }  // namespace strobe

@@ -1,13 +1,18 @@
 #include "../../../src/platform/linux/scheduling.h"
 
 #include <sched.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cstddef>
 #include <functional>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "strobe/platform/linux/linux_platform.h"
+#include "support/until_seen.h"
 
 namespace strobe::internal {
 namespace {
@@ -53,6 +58,20 @@ TEST(Scheduling, WhatAKeptThreadBeginsHasTheCpusOfTheProcess) {
       EXPECT_TRUE(TakeCpusOfProcess());
     });
   });
+}
+
+TEST(Scheduling, MoreBusyThreadsThanCpusSaturateTheMachine) {
+  std::atomic<bool> is_over{false};
+  std::vector<std::thread> threads;
+  const auto count = 2 * static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN));
+  for (std::size_t i = 0; i < count; ++i)
+    threads.emplace_back([&] {
+      while (!is_over.load(std::memory_order_relaxed)) {
+      }
+    });
+  EXPECT_TRUE(testing::WaitUntil([] { return LinuxPlatform::IsSaturated(); }));
+  is_over = true;
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(Scheduling, ACpuThatIsNotThereIsRefused) {

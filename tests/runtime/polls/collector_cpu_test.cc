@@ -57,6 +57,9 @@ TEST_F(CollectorCpuTest, AnInstantMustComeInTimeAndOnItsCpu) {
   EXPECT_TRUE(cpu_.IsInTime(0));
   EXPECT_TRUE(cpu_.IsInTime(kMostLateNs));
   EXPECT_FALSE(cpu_.IsInTime(kMostLateNs + 1));
+  ManualPlatform::With([](auto& state) { state.is_saturated = true; });
+  EXPECT_TRUE(cpu_.IsInTime(kPromptNs));
+  EXPECT_FALSE(cpu_.IsInTime(kPromptNs + 1)) << "another thread may have had the CPU";
   ManualPlatform::With([&](auto& state) { state.own_cpu = 8 - cpu_.cpu(); });
   EXPECT_FALSE(cpu_.IsInTime(0)) << "it has been moved";
   cpu_.Leave();

@@ -109,6 +109,7 @@ struct LinuxPlatform {
   static bool StayOn(int cpu);
   static int CurrentCpu();
   static std::vector<int> Cpus();
+  static bool IsSaturated();
   static std::uint64_t ForkCount();
   static bool AtExit(void (*function)());
   static void WriteLine(const std::string& text);

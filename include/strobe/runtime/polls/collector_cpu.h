@@ -14,9 +14,12 @@
 namespace strobe {
 namespace STROBE_HIDDEN internal {
 
-// If the collector gets its CPU later than this after an instant, somebody else had it, or the
-// thread on it has let it go. A thread in a system call that the kernel does not interrupt lets it
-// go as well: what is left of calls beyond this is not sampled.
+// If the collector gets its CPU later than this after an instant, the thread on it has let it go:
+// at the end of a system call that the kernel does not interrupt, or because its turn was over. On
+// a machine with more runnable threads than CPUs, another one may have had the CPU when the instant
+// came, and the thread is not sampled.
+inline constexpr std::int64_t kPromptNs = 50'000;
+// Later than this it is not sampled in any case: what is left of calls beyond this is not seen.
 inline constexpr std::int64_t kMostLateNs = 1'000'000;
 // A CPU that the collector gets as late as this is somebody's who does not yield. For so long after
 // that it stays on none.
@@ -80,7 +83,8 @@ class CollectorCpu {
     if constexpr (StaysOnCpus<Platform>) {
       if (cpu() == kAnyCpu) return true;
       is_starved_ |= late_ns > kStarvedNs;
-      return late_ns <= kMostLateNs && Platform::CurrentCpu() == cpu();
+      return late_ns <= kMostLateNs && Platform::CurrentCpu() == cpu() &&
+             (late_ns <= kPromptNs || !Platform::IsSaturated());
     }
     return true;
   }

@@ -247,11 +247,12 @@ class Session {
       if (!SettleAttached(*thread)) Finish(*thread);
     }
   }
-  // Returns false if the thread is not attached.
+  // Returns false if the registration has ended, and its account is open: until that is finished,
+  // no thread is attached here. One that has just begun may be attached at any time.
   bool SettleAttached(Thread& thread) {
     const std::lock_guard lock(registry_.ControlMutex(thread));
     if (thread.is_attached) drain_.Settle(thread);
-    return thread.is_attached;
+    return thread.is_attached || !thread.needs_finish;
   }
 
   // Gives back the memory of threads that are long idle, or gone.

@@ -81,6 +81,7 @@ struct ManualPlatform : ArchetypePlatform {
     // or where another thread is (cpu_of, by id): own_cpu.
     std::vector<int> cpus;
     int own_cpu = kAnyCpu;
+    bool is_saturated = false;
     std::map<std::uint64_t, int> cpu_of;
     std::set<std::uint64_t> keeps_cpu;  // ids of the threads that do not yield
     std::set<std::uint64_t> displaced;  // ids of the threads whose CPU the collector has taken
@@ -266,6 +267,9 @@ struct ManualPlatform : ArchetypePlatform {
       if (is_there || cpu == kAnyCpu) state.own_cpu = cpu;
       return is_there || cpu == kAnyCpu;
     });
+  }
+  static bool IsSaturated() {
+    return With([](State& state) { return state.is_saturated; });
   }
   static int CurrentCpu() {
     return With([](State& state) { return state.own_cpu; });
