@@ -285,7 +285,7 @@ TEST_F(InstantsOnCpusTest, AThreadWhereTheProcessMayNotBeIsFound) {
   Unregister(second);
 }
 
-// The collector did not get its CPU: somebody kept it, and let it go when that suited him.
+// Another thread has kept the CPU beyond the instant, and may choose where it lets the CPU go.
 TEST_F(InstantsOnCpusTest, AnInstantThatComesLateSamplesNobody) {
   const Loop loop{.a_ns = 4 * kMs, .b_ns = 0};
   Thread* const thread = Register(kId, "loop");

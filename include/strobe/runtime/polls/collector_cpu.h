@@ -21,8 +21,8 @@ namespace STROBE_HIDDEN internal {
 inline constexpr std::int64_t kPromptNs = 50'000;
 // Later than this it is not sampled in any case: what is left of calls beyond this is not seen.
 inline constexpr std::int64_t kMostLateNs = 1'000'000;
-// A CPU that the collector gets as late as this is somebody's who does not yield. For so long after
-// that it stays on none.
+// If the collector gets its CPU later than kStarvedNs, a thread that does not yield holds that CPU.
+// For kRestNs after that, the collector stays on no CPU.
 inline constexpr std::int64_t kStarvedNs = 50'000'000;
 inline constexpr std::int64_t kRestNs = 10'000'000'000;
 
@@ -38,16 +38,15 @@ class CollectorCpu {
   // Goes to a CPU for the next instant. Does nothing where the platform cannot do this.
   void Go(RandomSource& random, std::int64_t now_ns) {
     if constexpr (StaysOnCpus<Platform>) {
-      if (!choice_.has_value()) {
-        choice_.emplace();
+      if (!wakes_in_time_.has_value()) {
         wakes_in_time_ = Platform::WakeInTime();
         LookAtCpus();
       }
       if (std::exchange(is_starved_, false)) rest_until_ns_ = now_ns + kRestNs;
-      if (!choice_->has_cpus() || now_ns < rest_until_ns_) return Leave();
-      draw_ = choice_->Choose(random);
+      if (!is_choosing() || now_ns < rest_until_ns_) return Leave();
+      draw_ = choice_.Choose(random);
       if (Platform::StayOn(draw_.cpu)) return;
-      choice_->Forget(draw_.cpu);
+      choice_.Forget(draw_.cpu);
       Leave();
     }
   }
@@ -59,13 +58,11 @@ class CollectorCpu {
   // Call it now and then: the program, or its user, may change the CPUs that it may use.
   void LookAtCpus() {
     if constexpr (StaysOnCpus<Platform>) {
-      if (choice_.has_value() && wakes_in_time_) choice_->SetCpus(Platform::Cpus());
+      if (wakes_in_time_.value_or(false)) choice_.SetCpus(Platform::Cpus());
     }
   }
   // One of so many threads that run now and then has been seen on that CPU.
-  void Note(int cpu, std::size_t threads) {
-    if (choice_.has_value()) choice_->Note(cpu, threads);
-  }
+  void Note(int cpu, std::size_t threads) { choice_.Note(cpu, threads); }
 
   // The CPU on which the collector is kept for the next instant; kAnyCpu if it is not kept: then an
   // instant samples all CPUs.
@@ -74,11 +71,12 @@ class CollectorCpu {
   [[nodiscard]] double probability() const { return draw_.probability; }
   // The share of the instants that find a thread, in the mean over those that run.
   [[nodiscard]] double HitProbability() const {
-    return cpu() == kAnyCpu ? 1 : choice_->HitProbability();
+    return cpu() == kAnyCpu ? 1 : choice_.HitProbability();
   }
   // Whether there are CPUs to choose among.
-  [[nodiscard]] bool is_choosing() const { return choice_.has_value() && choice_->has_cpus(); }
-  // Whether an instant has come in time, on its CPU. Else it samples nobody.
+  [[nodiscard]] bool is_choosing() const { return choice_.has_cpus(); }
+  // Whether the collector has woken on the CPU of its instant, and soon enough after it. If not,
+  // the instant must sample no thread of that CPU.
   [[nodiscard]] bool IsInTime(std::int64_t late_ns) {
     if constexpr (StaysOnCpus<Platform>) {
       if (cpu() == kAnyCpu) return true;
@@ -90,9 +88,9 @@ class CollectorCpu {
   }
 
  private:
-  std::optional<CpuChoice> choice_;  // from the first Go on; without CPUs, nothing is chosen
+  CpuChoice choice_;  // has no CPUs where the collector does not wake in time
   CpuChoice::Draw draw_;
-  bool wakes_in_time_ = false;
+  std::optional<bool> wakes_in_time_;  // known from the first Go on
   bool is_starved_ = false;
   std::int64_t rest_until_ns_ = INT64_MIN;
 };

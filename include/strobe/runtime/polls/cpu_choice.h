@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -41,7 +42,7 @@ class CpuChoice {
     if (cpus == allowed_ && has_cpus()) return;
     allowed_ = std::move(cpus);
     cpus_ = allowed_;
-    sights_.clear();
+    ForgetSights();
   }
 
   // One of so many threads that run now and then has been seen on that CPU.
@@ -51,15 +52,13 @@ class CpuChoice {
     const std::size_t most =
         std::clamp<std::size_t>(threads, 1, kMaxSights / kSightsPerThread) * kSightsPerThread;
     sights_.push_back(place);
-    if (sights_.size() > most) {
-      const auto newest = static_cast<std::ptrdiff_t>(sights_.size() - most);
-      sights_.erase(sights_.begin(), sights_.begin() + newest);
-    }
+    ++counts_[place];
+    for (; sights_.size() > most; sights_.pop_front()) --counts_[sights_.front()];
   }
   // The system refuses the CPU.
   void Forget(int cpu) {
     std::erase(cpus_, cpu);
-    sights_.clear();
+    ForgetSights();
   }
 
   // Requires has_cpus().
@@ -77,8 +76,9 @@ class CpuChoice {
   [[nodiscard]] double HitProbability() const {
     if (sights_.empty()) return 1.0 / static_cast<double>(std::max<std::size_t>(cpus_.size(), 1));
     double sum = 0;
-    for (const std::size_t place : sights_) sum += ProbabilityOf(place);
-    return sum / static_cast<double>(sights_.size());
+    for (std::size_t place = 0; place < cpus_.size(); ++place)
+      sum += SeenShare(place) * ProbabilityOf(place);
+    return sum;
   }
 
   // Whether there are CPUs, and not too many.
@@ -90,18 +90,27 @@ class CpuChoice {
     const auto found = std::find(cpus_.begin(), cpus_.end(), cpu);
     if (found != cpus_.end()) return static_cast<std::size_t>(found - cpus_.begin());
     cpus_.push_back(cpu);
+    counts_.push_back(0);
     return cpus_.size() - 1;
+  }
+  void ForgetSights() {
+    sights_.clear();
+    counts_.assign(cpus_.size(), 0);
+  }
+  // Requires a sight.
+  [[nodiscard]] double SeenShare(std::size_t place) const {
+    return static_cast<double>(counts_[place]) / static_cast<double>(sights_.size());
   }
   [[nodiscard]] double ProbabilityOf(std::size_t place) const {
     const double blind = 1.0 / static_cast<double>(cpus_.size());
     if (sights_.empty()) return blind;
-    const auto seen = static_cast<double>(std::count(sights_.begin(), sights_.end(), place));
-    return kBlindShare * blind + (1 - kBlindShare) * seen / static_cast<double>(sights_.size());
+    return kBlindShare * blind + (1 - kBlindShare) * SeenShare(place);
   }
 
   std::vector<int> allowed_;
   std::vector<int> cpus_;            // those, and where else threads have been seen
-  std::vector<std::size_t> sights_;  // places in cpus_, the newest last
+  std::deque<std::size_t> sights_;   // places in cpus_, the newest last
+  std::vector<std::size_t> counts_;  // of the sights, by place
 };
 
 }  // namespace internal

@@ -13,6 +13,12 @@
 namespace strobe {
 namespace STROBE_HIDDEN internal {
 
+// What the calling thread's CPU clock reads.
+template <class Platform>
+std::int64_t CallingThreadCpuNs() {
+  return Platform::ThreadCpuTimeNs(Platform::CurrentThreadId());
+}
+
 // Used by the collector, for one provider. Reading a clock is a system call, so a round polls the
 // busy threads. It polls the idle threads only if the process has used more CPU time than the busy
 // threads and the collector. The cost is that of the busy threads plus one. If a thread runs whose
@@ -94,8 +100,7 @@ class IdleThreads {
     std::int64_t own_ns = 0;
   };
   static Clocks ReadClocks() {
-    return {.process_ns = Platform::ProcessCpuTimeNs(),
-            .own_ns = Platform::ThreadCpuTimeNs(Platform::CurrentThreadId())};
+    return {.process_ns = Platform::ProcessCpuTimeNs(), .own_ns = CallingThreadCpuNs<Platform>()};
   }
 
   // True if the idle threads have used at most `max_ns` since all of them were polled.

@@ -71,12 +71,12 @@ class InstantRounds {
   template <class Provider>
   std::int64_t Run(Provider& provider, const typename Platform::Instant& since_wake,
                    std::int64_t now_ns) {
-    const bool is_due = due_ns_ <= now_ns;
+    const bool is_due = IsDue(now_ns);
     // A look at the own clock would bring the account up to date that tells when this thread began.
     if constexpr (requires { since_wake.scheduled_ns(); }) {
       if (is_due && cpu_.cpu() != kAnyCpu) static_cast<void>(since_wake.scheduled_ns());
     }
-    const std::int64_t begin_ns = is_due ? OwnCpuNs() : 0;
+    const std::int64_t begin_ns = is_due ? CallingThreadCpuNs<Platform>() : 0;
     if (is_due) Sample(provider, since_wake, now_ns - due_ns_);
     if (attachments_ != accounts_.attachments()) ListThreads(provider);
     const bool is_review_due = now_ns >= next_review_ns_;
@@ -87,7 +87,7 @@ class InstantRounds {
     } else if (is_due || is_review_due || due_ns_ == INT64_MAX) {
       Plan();
     }
-    if (is_due) spent_ns_ += kWakeCostNs + OwnCpuNs() - begin_ns;
+    if (is_due) spent_ns_ += kWakeCostNs + CallingThreadCpuNs<Platform>() - begin_ns;
     return due_ns_;
   }
 
@@ -285,7 +285,7 @@ class InstantRounds {
     cpu_.LookAtCpus();
     next_review_ns_ = now_ns + review_period_ns_;
     review_period_ns_ = std::min(2 * review_period_ns_, kReviewPeriodNs);
-    const ThreadReview review{.now_ns = now_ns, .affordable_rate_hz = AffordableRateHz()};
+    const ThreadReview review = ReviewAt(now_ns);
     bool has_changed = false;
     VisitBusy(listed_, reviewed_idle_, accounts_.period_ns(kIndex), [&](Listed& listed) {
       const bool was_at_instants = listed.is_at_instants;
@@ -300,7 +300,7 @@ class InstantRounds {
   template <class Provider>
   void CheckMasks(Provider& provider, std::int64_t now_ns) {
     next_mask_check_ns_ = now_ns + kMaskPeriodNs;
-    const ThreadReview review{.now_ns = now_ns, .affordable_rate_hz = AffordableRateHz()};
+    const ThreadReview review = ReviewAt(now_ns);
     bool has_changed = false;
     for (Listed& listed : listed_) {
       if (listed.is_at_instants || reviewed_idle_.IsIdle(listed.index) ||
@@ -344,12 +344,11 @@ class InstantRounds {
     }
   }
 
-  // Of one thread's samples.
-  [[nodiscard]] double AffordableRateHz() const {
-    return budget_.affordable_rate_hz() * cpu_.HitProbability();
+  // The rate that the budget pays for is that of one thread's samples.
+  [[nodiscard]] ThreadReview ReviewAt(std::int64_t now_ns) const {
+    return {.now_ns = now_ns,
+            .affordable_rate_hz = budget_.affordable_rate_hz() * cpu_.HitProbability()};
   }
-
-  static std::int64_t OwnCpuNs() { return Platform::ThreadCpuTimeNs(Platform::CurrentThreadId()); }
 
   void NoteUsage() {
     const std::int64_t now_ns = clock_.MonotonicNs();

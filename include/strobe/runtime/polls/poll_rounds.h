@@ -55,7 +55,7 @@ class PollRounds {
   // thread, poll(thread, cpu_ns): its CPU clock has not advanced since it read `cpu_ns`.
   template <class Thread, class List, class PollThread>
   void RunAll(std::vector<Thread*>& threads, List list, PollThread poll) {
-    const std::int64_t begin_ns = OwnCpuNs();
+    const std::int64_t begin_ns = CallingThreadCpuNs<Platform>();
     list(threads);
     Rotate(threads);
     // Not stable: that would need memory in each round.
@@ -71,7 +71,8 @@ class PollRounds {
       poll(*thread, index % kIdleTurns == rounds_ % kIdleTurns ? -1 : idle_.CpuNs(index));
     };
     if (!idle.empty()) idle_.EndRound(idle, kMostUnseenNs, poll_unknown, poll_known);
-    costs_ns_[rounds_ % kPollCostRounds] = std::max<std::int64_t>(OwnCpuNs() - begin_ns, 0);
+    costs_ns_[rounds_ % kPollCostRounds] =
+        std::max<std::int64_t>(CallingThreadCpuNs<Platform>() - begin_ns, 0);
   }
 
   // Notes what the poll of a thread has read: see IdleThreads.
@@ -82,8 +83,6 @@ class PollRounds {
   void Forget(std::size_t index) { idle_.Forget(index); }
 
  private:
-  static std::int64_t OwnCpuNs() { return Platform::ThreadCpuTimeNs(Platform::CurrentThreadId()); }
-
   // Rotates the threads, so that no thread is always polled first.
   template <class Thread>
   void Rotate(std::vector<Thread*>& threads) {

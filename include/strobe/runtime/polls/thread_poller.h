@@ -59,12 +59,14 @@ class ThreadPoller {
     std::int64_t round_ns = INT64_MAX;
     // An instant that is due comes first, because rounds take time. One that is only planned comes
     // after them: it may take the collector to another CPU.
-    const auto run_instants = [&](bool are_due) {
+    std::array<bool, Providers::kCount> has_run{};
+    const auto run_instants = [&](bool only_due) {
       accounts_.providers().ForEachEnabled([&](auto& provider, auto index) {
         if constexpr (InstantProvider<std::remove_reference_t<decltype(provider)>>) {
           auto& rounds = std::get<index>(rounds_);
-          if (rounds.IsDue(now_ns) == are_due)
-            instant_ns = std::min(instant_ns, rounds.Run(provider, since_wake, now_ns));
+          if (has_run[index] || (only_due && !rounds.IsDue(now_ns))) return;
+          has_run[index] = true;
+          instant_ns = std::min(instant_ns, rounds.Run(provider, since_wake, now_ns));
         }
       });
     };

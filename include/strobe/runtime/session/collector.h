@@ -14,6 +14,7 @@
 #include "strobe/base/visibility.h"
 #include "strobe/platform/refused_thread.h"
 #include "strobe/runtime/code/published_code.h"
+#include "strobe/runtime/polls/idle_threads.h"
 #include "strobe/runtime/session/monitor.h"
 #include "strobe/runtime/session/recording_calls.h"
 #include "strobe/runtime/session/session.h"
@@ -199,7 +200,7 @@ class Collector {
   }
 
   void CountCpu() {
-    const std::int64_t own_ns = Platform::ThreadCpuTimeNs(Platform::CurrentThreadId());
+    const std::int64_t own_ns = CallingThreadCpuNs<Platform>();
     counters_.cpu_ns.store(earlier_cpu_ns_ + std::max<std::int64_t>(own_ns, 0),
                            std::memory_order_relaxed);
     counters_.process_cpu_ns.store(Platform::ProcessCpuTimeNs() - unsampled_process_ns_,
