@@ -89,7 +89,10 @@ class ThreadPoller {
 
   // See InstantRounds.
   bool LeaveCpu() {
-    return std::apply([](auto&... rounds) { return (LeaveCpuOf(rounds) | ... | false); }, rounds_);
+    bool has_left = false;
+    std::apply([&](auto&... rounds) { ((has_left = LeaveCpuOf(rounds) || has_left), ...); },
+               rounds_);
+    return has_left;
   }
 
   // The recording in that place asks a provider, by its number in the list, for a sampling period;
