@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "rust_names.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/symbolize/image_symbolizer.h"
 
@@ -31,15 +32,27 @@ std::uint32_t ReferenceNumber(std::string_view text) {
   return kNoReference;
 }
 
-// Null where it is no mangled name, or the compiler's library knows of none.
-std::unique_ptr<char, decltype(&std::free)> DemangledText(
-    [[maybe_unused]] const std::string& mangled) {
+// Empty where it is no mangled name, or the compiler's library knows of none.
+std::string CppName([[maybe_unused]] const std::string& mangled) {
 #if __has_include(<cxxabi.h>)
   int status = 0;
-  return {abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free};
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
+  return text != nullptr ? LegacyRustName(text.get()) : std::string();
 #else
-  return {nullptr, &std::free};
+  return {};
 #endif
+}
+
+// The name of a function of C++ or Rust; empty for others.
+std::string SourceName(std::string_view mangled) {
+  if (mangled.starts_with("_R")) return RustName(mangled);
+  std::string name = CppName(std::string(mangled));
+  // The compiler's library does not know all that is put behind a name.
+  const std::size_t end = mangled.rfind("E.");
+  if (!name.empty() || end == std::string_view::npos) return name;
+  name = CppName(std::string(mangled.substr(0, end + 1)));
+  return name.empty() ? name : name.append(mangled.substr(end + 1));
 }
 
 }  // namespace
@@ -79,16 +92,15 @@ std::string Demangler::Demangle(std::string_view system_name) {
   // The suffix of a linkage stub is not part of the mangled name.
   const std::size_t mangled_bytes = std::min(system_name.find('@'), system_name.size());
   const std::string_view mangled = system_name.substr(0, mangled_bytes);
-  if (!mangled.starts_with("_Z") || mangled.size() > ImageSymbolizer::kMaxMangledBytes ||
+  const bool is_mangled = mangled.starts_with("_Z") || mangled.starts_with("_R");
+  if (!is_mangled || mangled.size() > ImageSymbolizer::kMaxMangledBytes ||
       total_bytes_ > kMaxTotalBytes || EstimatedDemangledBytes(mangled) > kMaxEstimatedBytes) {
     return ValidUtf8(system_name);
   }
-  const auto text = DemangledText(std::string(mangled));
-  if (text == nullptr) return ValidUtf8(system_name);
-  const std::string_view demangled(text.get());
-  total_bytes_ += demangled.size();
-  if (demangled.size() > kMaxDemangledBytes) return ValidUtf8(system_name);
-  return ValidUtf8(std::string(demangled).append(system_name.substr(mangled_bytes)));
+  std::string name = SourceName(mangled);
+  total_bytes_ += name.size();
+  if (name.empty() || name.size() > kMaxDemangledBytes) return ValidUtf8(system_name);
+  return ValidUtf8(name.append(system_name.substr(mangled_bytes)));
 }
 
 }  // namespace strobe::internal

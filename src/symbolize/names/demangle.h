@@ -6,7 +6,7 @@
 
 namespace strobe::internal {
 
-// Demangles the names of one profile within limits. A mangled name refers back to its own parts, so
+// Demangles the names of one profile, of C++ and of Rust, within limits. A mangled name refers back to its own parts, so
 // two hundred hostile bytes can stand for megabytes of text. Such names stay mangled.
 class Demangler {
  public:

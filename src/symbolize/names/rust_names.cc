@@ -1,0 +1,519 @@
+#include "rust_names.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace strobe::internal {
+namespace {
+
+constexpr std::size_t kHashDigits = 16;
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
+bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
+bool IsHexDigit(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); }
+
+void AppendUtf8(std::string& text, std::uint32_t c) {
+  const auto add = [&text](std::uint32_t byte) { text += static_cast<char>(byte); };
+  const auto add_rest = [&](int shift) { add(0x80 | (c >> shift & 0x3F)); };
+  if (c < 0x80) return add(c);
+  if (c < 0x800) {
+    add(0xC0 | c >> 6);
+  } else if (c < 0x10000) {
+    add(0xE0 | c >> 12);
+    add_rest(6);
+  } else {
+    add(0xF0 | c >> 18);
+    add_rest(12);
+    add_rest(6);
+  }
+  add_rest(0);
+}
+
+bool IsCodePoint(std::uint64_t c) { return c < 0x110000 && (c < 0xD800 || c > 0xDFFF); }
+
+// An identifier with letters beyond ASCII: Punycode (RFC 3492) with '_' for '-'. Empty for an error.
+std::string FromPunycode(std::string_view text) {
+  constexpr std::uint64_t kBase = 36, kLeast = 1, kMost = 26, kSkew = 38, kDamp = 700;
+  constexpr std::size_t kMaxLetters = 256;
+  const std::size_t mark = text.rfind('_');
+  std::vector<std::uint32_t> letters;
+  if (mark != std::string_view::npos) {
+    letters.assign(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(mark));
+    text.remove_prefix(mark + 1);
+  }
+  std::uint64_t c = 128, place = 0, bias = 72, damp = kDamp;
+  while (!text.empty()) {
+    std::uint64_t delta = 0, weight = 1;
+    for (std::uint64_t k = kBase;; k += kBase) {
+      if (text.empty() || weight > UINT32_MAX) return {};
+      const char letter = text.front();
+      text.remove_prefix(1);
+      if (!IsDigit(letter) && !IsLower(letter)) return {};
+      const auto digit =
+          static_cast<std::uint64_t>(IsDigit(letter) ? letter - '0' + 26 : letter - 'a');
+      delta += digit * weight;
+      const std::uint64_t limit = std::clamp(k > bias ? k - bias : kLeast, kLeast, kMost);
+      if (digit < limit) break;
+      weight *= kBase - limit;
+    }
+    const std::uint64_t count = letters.size() + 1;
+    place += delta;
+    c += place / count;
+    place %= count;
+    if (!IsCodePoint(c) || count > kMaxLetters) return {};
+    letters.insert(letters.begin() + static_cast<std::ptrdiff_t>(place),
+                   static_cast<std::uint32_t>(c));
+    ++place;
+    delta = delta / damp + delta / damp / count;
+    damp = 2;
+    for (bias = 0; delta > (kBase - kLeast) * kMost / 2; bias += kBase) delta /= kBase - kLeast;
+    bias += kBase * delta / (delta + kSkew);
+  }
+  std::string utf8;
+  for (const std::uint32_t letter : letters) AppendUtf8(utf8, letter);
+  return utf8;
+}
+
+constexpr std::array<std::pair<char, std::string_view>, 21> kBasicTypes{
+    {{'a', "i8"},   {'b', "bool"},  {'c', "char"},  {'d', "f64"}, {'e', "str"}, {'f', "f32"},
+     {'h', "u8"},   {'i', "isize"}, {'j', "usize"}, {'l', "i32"}, {'m', "u32"}, {'n', "i128"},
+     {'o', "u128"}, {'p', "_"},     {'s', "i16"},   {'t', "u16"}, {'u', "()"},  {'v', "..."},
+     {'x', "i64"},  {'y', "u64"},   {'z', "!"}}};
+
+// Reads the grammar of RFC 2603 from left to right, and writes what it says.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text) {}
+
+  // The path; empty if it does not follow the grammar, or a limit is reached.
+  std::string ReadSymbol() {
+    Path(true);
+    // The crate that a generic function is made for follows, and is not part of the name.
+    if (!at_end()) {
+      const std::size_t bytes = out_.size();
+      Path(false);
+      out_.resize(std::min(bytes, out_.size()));
+    }
+    return failed_ || !at_end() ? std::string() : std::move(out_);
+  }
+
+ private:
+  static constexpr int kMaxDepth = 200;
+  static constexpr int kMaxSteps = 1 << 16;
+
+  // Of the nested parts.
+  class Level {
+   public:
+    explicit Level(Reader& reader) : reader_(reader) {
+      if (++reader_.depth_ > kMaxDepth || ++reader_.steps_ > kMaxSteps) reader_.failed_ = true;
+    }
+    ~Level() { --reader_.depth_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+   private:
+    Reader& reader_;
+  };
+
+  struct Identifier {
+    std::uint64_t number = 0;  // tells apart what has the same name
+    std::string name;
+  };
+
+  [[nodiscard]] bool at_end() const { return place_ >= text_.size(); }
+  [[nodiscard]] char Peek() const { return at_end() ? '\0' : text_[place_]; }
+  char Next() {
+    if (at_end()) failed_ = true;
+    return at_end() ? '\0' : text_[place_++];
+  }
+  bool Take(char c) {
+    if (failed_ || Peek() != c) return false;
+    ++place_;
+    return true;
+  }
+  void Write(std::string_view text) {
+    if (failed_) return;
+    out_.append(text);
+    if (out_.size() > kMaxRustBytes) failed_ = true;
+  }
+
+  // In base 62, which "_" ends; "_" alone is 0.
+  std::uint64_t Number62() {
+    if (Take('_')) return 0;
+    std::uint64_t number = 0;
+    while (!failed_ && !Take('_')) {
+      const char c = Next();
+      const int digit = IsDigit(c)   ? c - '0'
+                        : IsLower(c) ? c - 'a' + 10
+                        : IsUpper(c) ? c - 'A' + 36
+                                     : -1;
+      if (digit < 0 || number > (UINT64_MAX - 62) / 62) failed_ = true;
+      number = number * 62 + static_cast<std::uint64_t>(digit);
+    }
+    return number + 1;
+  }
+  std::uint64_t OptionalNumber62(char mark) { return Take(mark) ? Number62() + 1 : 0; }
+
+  std::string Name() {
+    const bool is_punycode = Take('u');
+    if (!IsDigit(Peek())) failed_ = true;
+    std::size_t bytes = 0;
+    // A number does not begin with 0, but for 0 itself.
+    const bool is_zero = Peek() == '0';
+    if (is_zero) Next();
+    while (!is_zero && !failed_ && IsDigit(Peek()) && bytes <= text_.size())
+      bytes = bytes * 10 + static_cast<std::size_t>(Next() - '0');
+    Take('_');
+    if (failed_ || bytes > text_.size() - place_) {
+      failed_ = true;
+      return {};
+    }
+    const std::string_view name = text_.substr(place_, bytes);
+    place_ += bytes;
+    if (!is_punycode) return std::string(name);
+    std::string utf8 = FromPunycode(name);
+    failed_ = failed_ || utf8.empty();
+    return utf8;
+  }
+  Identifier ReadIdentifier() {
+    const std::uint64_t number = OptionalNumber62('s');
+    return {number, Name()};
+  }
+
+  // What was said before, at a place that is named.
+  template <class Read>
+  void Back(Read&& read) {
+    const std::size_t own_place = place_ - 1;
+    const std::uint64_t place = Number62();
+    if (failed_ || place >= own_place) {
+      failed_ = true;
+      return;
+    }
+    const std::size_t next = std::exchange(place_, static_cast<std::size_t>(place));
+    read();
+    place_ = next;
+  }
+
+  // `is_value`: generic arguments stand behind "::", as in an expression.
+  void Path(bool is_value) {
+    const Level level(*this);
+    if (failed_) return;
+    switch (Next()) {
+      case 'C': return Write(ReadIdentifier().name);
+      case 'M':
+        ImplPath();
+        Write("<");
+        Type();
+        return Write(">");
+      case 'X': ImplPath(); [[fallthrough]];
+      case 'Y':
+        Write("<");
+        Type();
+        Write(" as ");
+        Path(false);
+        return Write(">");
+      case 'N': return Nested(is_value);
+      case 'I':
+        Path(is_value);
+        Write(is_value ? "::<" : "<");
+        List([this] { GenericArgument(); });
+        return Write(">");
+      case 'B': return Back([this, is_value] { Path(is_value); });
+      default: failed_ = true;
+    }
+  }
+
+  // Where an implementation stands, which its name does not say.
+  void ImplPath() {
+    OptionalNumber62('s');
+    const std::size_t bytes = out_.size();
+    Path(false);
+    out_.resize(std::min(bytes, out_.size()));
+  }
+
+  void Nested(bool is_value) {
+    const char space = Next();
+    Path(is_value);
+    const Identifier identifier = ReadIdentifier();
+    if (IsLower(space)) {
+      if (!identifier.name.empty()) Write(absl::StrCat("::", identifier.name));
+      return;
+    }
+    if (!IsUpper(space)) failed_ = true;
+    const std::string kind = space == 'C'   ? "closure"
+                             : space == 'S' ? "shim"
+                                            : std::string(1, space);
+    Write(absl::StrCat("::{", kind, identifier.name.empty() ? "" : ":", identifier.name, "#",
+                       identifier.number, "}"));
+  }
+
+  // Up to an 'E'; how many there were.
+  template <class Read>
+  std::size_t List(Read&& read, std::string_view separator = ", ") {
+    std::size_t count = 0;
+    for (; !failed_ && !Take('E'); ++count) {
+      if (count > 0) Write(separator);
+      read();
+    }
+    return count;
+  }
+
+  void GenericArgument() {
+    if (Take('L')) {
+      Lifetime(Number62());
+    } else if (Take('K')) {
+      Constant();
+    } else {
+      Type();
+    }
+  }
+
+  // By how many binders ago it was bound; 0 for one without a name.
+  void Lifetime(std::uint64_t number) {
+    if (number == 0) return Write("'_");
+    if (number > bound_) {
+      failed_ = true;
+      return;
+    }
+    const std::uint64_t place = bound_ - number;
+    if (place < 26) return Write(absl::StrCat("'", std::string(1, static_cast<char>('a' + place))));
+    Write(absl::StrCat("'_", place));
+  }
+
+  // Lifetimes that `read` may name.
+  template <class Read>
+  void Binder(Read&& read) {
+    const std::uint64_t before = bound_;
+    const std::uint64_t count = OptionalNumber62('G');
+    if (count > text_.size()) failed_ = true;
+    for (std::uint64_t i = 0; i < count && !failed_; ++i) {
+      Write(i == 0 ? "for<" : ", ");
+      ++bound_;
+      Lifetime(1);
+    }
+    if (count > 0) Write("> ");
+    read();
+    bound_ = before;
+  }
+
+  void Reference(std::string_view mutability) {
+    Write("&");
+    if (Take('L')) {
+      if (const std::uint64_t number = Number62(); number != 0) {
+        Lifetime(number);
+        Write(" ");
+      }
+    }
+    Write(mutability);
+    Type();
+  }
+
+  void Type() {
+    const Level level(*this);
+    if (failed_) return;
+    const char c = Next();
+    const auto basic = std::ranges::find(kBasicTypes, c, &std::pair<char, std::string_view>::first);
+    if (basic != kBasicTypes.end()) return Write(basic->second);
+    switch (c) {
+      case 'A':
+        Write("[");
+        Type();
+        Write("; ");
+        Constant();
+        return Write("]");
+      case 'S':
+        Write("[");
+        Type();
+        return Write("]");
+      case 'T':
+        Write("(");
+        if (List([this] { Type(); }) == 1) Write(",");
+        return Write(")");
+      case 'R': return Reference("");
+      case 'Q': return Reference("mut ");
+      case 'P': Write("*const "); return Type();
+      case 'O': Write("*mut "); return Type();
+      case 'F': return Binder([this] { FunctionType(); });
+      case 'D': return DynamicType();
+      case 'B': return Back([this] { Type(); });
+      default: --place_; Path(false);
+    }
+  }
+
+  void FunctionType() {
+    if (Take('U')) Write("unsafe ");
+    if (Take('K')) {
+      std::string abi = Take('C') ? "C" : Name();
+      std::ranges::replace(abi, '_', '-');
+      Write(absl::StrCat("extern \"", abi, "\" "));
+    }
+    Write("fn(");
+    List([this] { Type(); });
+    Write(")");
+    if (Take('u')) return;  // "-> ()" is not written
+    Write(" -> ");
+    Type();
+  }
+
+  void DynamicType() {
+    Write("dyn ");
+    Binder([this] { List([this] { DynamicTrait(); }, " + "); });
+    if (!Take('L')) failed_ = true;
+    if (const std::uint64_t number = Number62(); number != 0) {
+      Write(" + ");
+      Lifetime(number);
+    }
+  }
+
+  // A trait, with the types that it is bound to behind its own arguments.
+  void DynamicTrait() {
+    Path(false);
+    bool has_arguments = !failed_ && out_.ends_with('>');
+    while (Take('p')) {
+      if (has_arguments) {
+        out_.pop_back();
+        Write(", ");
+      } else {
+        Write("<");
+      }
+      Write(Name());
+      Write(" = ");
+      Type();
+      Write(">");
+      has_arguments = true;
+    }
+  }
+
+  void Constant() {
+    const Level level(*this);
+    if (failed_) return;
+    const char type = Next();
+    if (type == 'p') return Write("_");
+    if (type == 'B') return Back([this] { Constant(); });
+    if (std::string_view("ahijlmnostxybc").find(type) == std::string_view::npos) {
+      failed_ = true;
+      return;
+    }
+    const bool is_negative = Take('n');
+    const std::size_t begin = place_;
+    while (!failed_ && IsHexDigit(Peek())) Next();
+    const std::string digits(text_.substr(begin, place_ - begin));
+    if (!Take('_')) failed_ = true;
+    std::uint64_t value = 0;
+    const bool fits =
+        digits.size() <= kHashDigits && (digits.empty() || absl::SimpleHexAtoi(digits, &value));
+    if (failed_) return;
+    if (type == 'b') return Write(value != 0 ? "true" : "false");
+    if (type == 'c') return Character(value);
+    Write(is_negative ? "-" : "");
+    Write(fits ? absl::StrCat(value) : absl::StrCat("0x", digits));
+  }
+
+  void Character(std::uint64_t value) {
+    if (!IsCodePoint(value)) {
+      failed_ = true;
+      return;
+    }
+    constexpr std::array<std::pair<char, std::string_view>, 6> kEscapes{{{'\0', "\\0"},
+                                                                         {'\t', "\\t"},
+                                                                         {'\n', "\\n"},
+                                                                         {'\r', "\\r"},
+                                                                         {'\'', "\\'"},
+                                                                         {'\\', "\\\\"}}};
+    const auto escape = std::ranges::find_if(kEscapes, [value](const auto& known) {
+      return static_cast<std::uint64_t>(known.first) == value;
+    });
+    std::string text;
+    if (escape != kEscapes.end()) {
+      text = std::string(escape->second);
+    } else if (value >= 0x20 && value != 0x7F) {
+      AppendUtf8(text, static_cast<std::uint32_t>(value));
+    } else {
+      text = absl::StrCat("\\u{", absl::Hex(value), "}");
+    }
+    Write(absl::StrCat("'", text, "'"));
+  }
+
+  const std::string_view text_;
+  std::size_t place_ = 0;
+  std::string out_;
+  std::uint64_t bound_ = 0;  // lifetimes
+  int depth_ = 0;
+  int steps_ = 0;
+  bool failed_ = false;
+};
+
+// What a word between two '$' stands for; nullopt if it is none.
+std::optional<std::string> LegacyLetter(std::string_view word) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kWords{{{"SP", "@"},
+                                                                                 {"BP", "*"},
+                                                                                 {"RF", "&"},
+                                                                                 {"LT", "<"},
+                                                                                 {"GT", ">"},
+                                                                                 {"LP", "("},
+                                                                                 {"RP", ")"},
+                                                                                 {"C", ","}}};
+  for (const auto& [known, letter] : kWords) {
+    if (word == known) return std::string(letter);
+  }
+  std::uint32_t c = 0;
+  if (!word.starts_with('u') || word.size() > 7 ||
+      !absl::SimpleHexAtoi(absl::string_view(word.data() + 1, word.size() - 1), &c) ||
+      !IsCodePoint(c) || c < 0x20)
+    return std::nullopt;
+  std::string text;
+  AppendUtf8(text, c);
+  return text;
+}
+
+}  // namespace
+
+std::string RustName(std::string_view symbol) {
+  if (!symbol.starts_with("_R") || symbol.size() < 3 || !IsUpper(symbol[2])) return {};
+  // What compilers add behind the name.
+  const std::size_t end = std::min(symbol.find_first_of(".$", 2), symbol.size());
+  std::string name = Reader(symbol.substr(2, end - 2)).ReadSymbol();
+  const std::string_view suffix = symbol.substr(end);
+  if (!name.empty() && !suffix.starts_with(".llvm.")) name.append(suffix);
+  return name;
+}
+
+std::string LegacyRustName(std::string_view demangled) {
+  constexpr std::string_view kHash = "::h";
+  const std::size_t hash = demangled.rfind(kHash);
+  if (hash == std::string_view::npos || hash + kHash.size() + kHashDigits != demangled.size() ||
+      !std::ranges::all_of(demangled.substr(hash + kHash.size()), IsHexDigit))
+    return std::string(demangled);
+  demangled = demangled.substr(0, hash);
+  std::string name;
+  while (!demangled.empty()) {
+    const bool is_begin = name.empty() || name.ends_with("::");
+    const std::size_t end = demangled.front() == '$' ? demangled.find('$', 1) : 0;
+    std::optional<std::string> letter;
+    if (end != 0 && end != std::string_view::npos)
+      letter = LegacyLetter(demangled.substr(1, end - 1));
+    if (letter) {
+      name += *letter;
+      demangled.remove_prefix(end + 1);
+    } else if (is_begin && demangled.starts_with("_$")) {
+      demangled.remove_prefix(1);
+    } else if (demangled.starts_with("..")) {
+      name += "::";
+      demangled.remove_prefix(2);
+    } else {
+      name += demangled.front();
+      demangled.remove_prefix(1);
+    }
+  }
+  return name;
+}
+
+}  // namespace strobe::internal
