@@ -227,11 +227,19 @@ DirectoryExporter::DirectoryExporter(const ProfileDirectories& directories,
   while (directory_.size() > 1 && directory_.back() == '/') directory_.pop_back();
 }
 
-absl::Status DirectoryExporter::Check() const {
-  const absl::StatusOr<std::unique_ptr<ProfileDirectory>> directory =
-      directories_->Open(directory_);
+absl::StatusOr<const ProfileDirectory*> DirectoryExporter::Open() {
+  std::unique_ptr<ProfileDirectory>& held = held_.directory;
+  if (held != nullptr && held->IsThere()) return held.get();
+  absl::StatusOr<std::unique_ptr<ProfileDirectory>> opened = directories_->Open(directory_);
+  if (!opened.ok()) return opened.status();
+  held = *std::move(opened);
+  return held.get();
+}
+
+absl::Status DirectoryExporter::Check() {
+  const absl::StatusOr<const ProfileDirectory*> directory = Open();
   absl::Status status = directory.status();
-  if (status.ok()) status = directory->get()->Write(TemporaryName("check"), "").status();
+  if (status.ok()) status = (*directory)->Write(TemporaryName("check"), "").status();
   if (status.ok() || absl::IsResourceExhausted(status)) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("exporter.directory (STROBE_OUTPUT_DIRECTORY): ", status.message()));
@@ -243,8 +251,7 @@ absl::StatusOr<std::string> DirectoryExporter::Export(const ExportRequest& reque
     return absl::InvalidArgumentError(
         absl::StrCat("not a file suffix: \"", std::string(request.file_suffix), "\""));
   }
-  const absl::StatusOr<std::unique_ptr<ProfileDirectory>> directory =
-      directories_->Open(directory_);
+  const absl::StatusOr<const ProfileDirectory*> directory = Open();
   if (!directory.ok()) return WithoutRefusal(directory.status());
   FileExport file(**directory, request);
   if (absl::Status status = file.Write(request.bytes); !status.ok()) return WithoutRefusal(status);

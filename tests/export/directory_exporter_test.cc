@@ -95,6 +95,30 @@ TEST_F(DirectoryExporterTest, ACheckDoesNotRefuseWhatMayPass) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("Permission denied"));
 }
 
+// As in a program that has changed its root since.
+TEST_F(DirectoryExporterTest, ADirectoryThatIsHeldIsTheOneWhateverItsPathLeadsTo) {
+  ASSERT_EQ(exporter_.Check(), absl::OkStatus());
+  directories_.With([](auto& state) {
+    state.directories["/moved"] = std::move(state.directories["/profiles"]);
+    state.directories.erase("/profiles");
+  });
+  ASSERT_TRUE(Export(0).ok());
+  EXPECT_THAT(directories_.Names("/moved"), ElementsAre("server.77.0.pb.gz"));
+  EXPECT_THAT(Names(), IsEmpty());
+  // A copy, which another thread may use, holds one of its own.
+  DirectoryExporter copy = exporter_;
+  ASSERT_EQ(copy.Check(), absl::OkStatus());
+  EXPECT_TRUE(
+      directories_.With([](auto& state) { return state.directories.contains("/profiles"); }));
+}
+
+TEST_F(DirectoryExporterTest, ADirectoryThatIsRemovedIsMadeAgain) {
+  ASSERT_TRUE(Export(0).ok());
+  directories_.With([](auto& state) { state.directories.erase("/profiles"); });
+  ASSERT_TRUE(Export(1).ok());
+  EXPECT_THAT(Names(), ElementsAre("server.77.1.pb.gz"));
+}
+
 TEST_F(DirectoryExporterTest, NoRoomIsAClearErrorAndLosesNothing) {
   ASSERT_TRUE(Export(0).ok());
   directories_.With([](auto& state) { state.room_bytes = 3; });

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
@@ -27,7 +28,8 @@ namespace strobe {
 //   with names of this program's own pattern are removed; never the file just written.
 // * A relative directory is resolved when the exporter is constructed, so that a later change of
 //   the working directory has no effect. Missing directories are created, with mode 0700, by Check
-//   or Export.
+//   or Export. Both hold the directory open from then on, unless it is removed: a program that has
+//   changed its root, or given up rights that the path needs, goes on to write there.
 class DirectoryExporter {
  public:
   static constexpr bool kBringsNoFiles = true;
@@ -42,12 +44,27 @@ class DirectoryExporter {
   DirectoryExporter(const ProfileDirectories& directories, const ExporterOptions& options);
 
   // Creates the directory, and makes and removes a file in it.
-  absl::Status Check() const;
+  absl::Status Check();
   // The path of the file. Errors carry the path and the system's reason.
   absl::StatusOr<std::string> Export(const ExportRequest& request);
 
  private:
+  // A copy of an exporter opens the directory anew: it may be used by another thread.
+  struct Held {
+    Held() = default;
+    Held(const Held& /*other*/) {}
+    Held(Held&&) = default;
+    Held& operator=(const Held& other) { return *this = Held(other); }
+    Held& operator=(Held&&) = default;
+    ~Held() = default;
+
+    std::unique_ptr<ProfileDirectory> directory{};
+  };
+
+  absl::StatusOr<const ProfileDirectory*> Open();
+
   const ProfileDirectories* directories_;
+  Held held_;
   std::string directory_;
   std::uint64_t max_files_;
   std::uint64_t max_bytes_;

@@ -43,6 +43,10 @@ class ProfileDirectory {
   ProfileDirectory(const ProfileDirectory&) = delete;
   ProfileDirectory& operator=(const ProfileDirectory&) = delete;
 
+  // True if what is held open has not been removed. False where the system holds no directory
+  // without keeping others from removing it.
+  [[nodiscard]] virtual bool IsThere() const { return false; }
+
   // Creates a file with these bytes, for this user alone. AlreadyExists if `name` is taken. Leaves
   // nothing behind if it fails, or if memory runs out. The result must not outlive the directory.
   [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<TemporaryFile>> Write(

@@ -144,6 +144,9 @@ class ManualDirectories final : public ProfileDirectories {
     Directory(const Directory&) = delete;
     Directory& operator=(const Directory&) = delete;
 
+    [[nodiscard]] bool IsThere() const override {
+      return WithFiles(false, [](State&, Files&) { return true; });
+    }
     [[nodiscard]] absl::StatusOr<std::unique_ptr<TemporaryFile>> Write(
         const std::string& name, std::string_view bytes) const override;
     [[nodiscard]] bool Remove(const std::string& name) const override;

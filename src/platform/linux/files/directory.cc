@@ -138,6 +138,10 @@ class LinuxDirectory final : public ProfileDirectory {
   LinuxDirectory(const LinuxDirectory&) = delete;
   LinuxDirectory& operator=(const LinuxDirectory&) = delete;
 
+  [[nodiscard]] bool IsThere() const override {
+    struct stat status {};
+    return file_.is_open() && fstat(file_.get(), &status) == 0 && status.st_nlink > 0;
+  }
   [[nodiscard]] absl::StatusOr<std::unique_ptr<TemporaryFile>> Write(
       const std::string& name, std::string_view bytes) const override;
   [[nodiscard]] bool Remove(const std::string& name) const override {
