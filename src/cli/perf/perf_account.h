@@ -59,7 +59,7 @@ class PerfAccount {
   // and time in the kernel that may not be seen.
   struct Total {
     std::uint64_t lost = 0;
-    std::uint64_t amount = 0;
+    std::optional<std::uint64_t> amount{};  // none if it is not known
   };
   void SetTotals(std::span<const Total> totals);
   // Threads that are off a CPU now stay so until `time`, in the records' clock.

@@ -16,6 +16,7 @@ class PerfThreads {
  public:
   // The label of a profile of several processes.
   static constexpr std::string_view kProcessLabel = "process id";
+  static constexpr std::string_view kProcessNameLabel = "process name";
 
   // Tells `table` of processes. Both outlive this.
   PerfThreads(ProfileBuilder& builder, ProcessTable& table) : builder_(builder), table_(table) {}

@@ -169,6 +169,30 @@ TEST(PerfRequest, TwoOfOneEventAreOne) {
   EXPECT_FALSE((*requests)[1].is_switch);
 }
 
+TEST(PerfRequest, TakesAliasesAndModifiers) {
+  const auto requests =
+      ParsePerfRequests("cs,faults:u,cpu-cycles:k,migrations,task-clock:uk", "/x");
+  ASSERT_TRUE(requests.ok()) << requests.status();
+  const std::vector<PerfRequest>& all = *requests;
+  ASSERT_EQ(all.size(), 5u);
+  EXPECT_EQ(all[0].name, "context-switches");
+  EXPECT_EQ(all[1].name, "page-faults");
+  EXPECT_TRUE(all[1].counts_user && !all[1].counts_kernel);
+  EXPECT_EQ(all[2].name, "cycles");
+  EXPECT_TRUE(!all[2].counts_user && all[2].counts_kernel);
+  EXPECT_EQ(all[3].name, "cpu-migrations");
+  EXPECT_TRUE(all[4].counts_user && all[4].counts_kernel);
+  EXPECT_THAT(ParsePerfRequests("cs:u", "/x").status().message(), HasSubstr("never counted"));
+  EXPECT_THAT(ParsePerfRequests("off-cpu:u", "/x").status().message(), HasSubstr("never counted"));
+  EXPECT_THAT(ParsePerfRequests("cycles:q", "/x").status().message(), HasSubstr("tracepoint"));
+}
+
+TEST(PerfRequest, TheErrorNamesAllEvents) {
+  const std::string error(ParsePerfRequests("cycle", "/x").status().message());
+  for (const char* name : {"cycles", "ref-cycles", "major-faults", "cs", "off-cpu", ":u"})
+    EXPECT_THAT(error, HasSubstr(name));
+}
+
 TEST(PerfRequest, SaysWhatIsNoEvent) {
   EXPECT_THAT(ParsePerfRequests("", "/x").status().message(), HasSubstr("no event"));
   EXPECT_THAT(ParsePerfRequests("dummy", "/x").status().message(), HasSubstr("no event dummy"));

@@ -52,6 +52,29 @@ print(child, flush=True)
 """
 
 
+# Has a child and a grandchild, which work when it is told to; says which.
+FAMILY = """
+import os, sys, time
+told, tell = os.pipe()
+known, know = os.pipe()
+def work():
+    os.write(know, b"%d\\n" % os.getpid())
+    os.read(told, 1)
+    begin = time.thread_time()
+    while time.thread_time() - begin < 0.3: sum(range(200))
+child = os.fork()
+if child == 0:
+    grandchild = os.fork()
+    work()
+    if grandchild != 0: os.waitpid(grandchild, 0)
+    os._exit(0)
+lines = open(known)
+print(int(lines.readline()), int(lines.readline()), flush=True)
+sys.stdin.readline()
+os.write(tell, b"go")
+os.waitpid(child, 0)
+"""
+
 # Runs a loop that it has generated, and lists it as JIT compilers do.
 GENERATED = """
 import ctypes, mmap, os, time
@@ -104,6 +127,24 @@ def record_late_threads(test):
     child = [row for row in profile.rows if row[2].get("process_id") == int(output)]
     used.check_cpu(profile, 0.3 - residual_s, "a child that starts later", child)
     used.check_cpu(profile, 0.4 + 0.3, "both processes")
+
+
+def record_family(test):
+    """-p: the children that a process has by then, and theirs, unless they are not wanted."""
+    for options in ([], ["--no-children"]):
+        used = Used()
+        target = subprocess.Popen([sys.executable, "-c", FAMILY], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        family = [int(word) for word in target.stdout.readline().split()]
+        recorder = test.watch("-p", target.pid, *options, "-F", 499, "-o", "family.pb.gz")
+        target.communicate(b"\n", timeout=TIMEOUT_S)
+        check(recorder.wait(timeout=TIMEOUT_S) == 0, "the recording ends with its process")
+        used.end()
+        profile = test.profile("family.pb.gz")
+        rows = [row for row in profile.rows if row[2].get("process_id") in family]
+        if options:
+            check(not rows, "children that are not wanted: %r" % rows[:2])
+        else:
+            used.check_cpu(profile, 2 * (0.3 - 0.002 * os.cpu_count()), "a child and a grandchild", rows)
 
 
 def record_switches(test):
@@ -346,7 +387,7 @@ def main():
         if b"refused" in first.stderr:
             print("skipped: " + first.stderr.decode(errors="replace").strip())
             return SKIPPED
-        for part in (record_a_command, record_late_threads, record_switches, record_off_cpu, record_absent, record_generated, record_losses, pass_on,
+        for part in (record_a_command, record_late_threads, record_family, record_switches, record_off_cpu, record_absent, record_generated, record_losses, pass_on,
                      refuse, record_in_container, record_replaced):
             # False: what need not be sampled was not.
             work_until(lambda seen: failures or seen is not False, lambda part=part: part(test), part.__name__)

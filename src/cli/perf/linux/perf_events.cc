@@ -153,7 +153,8 @@ perf_event_attr PerfEvents::AttributesOf(std::size_t request, Begin begin) const
                            kPerfRegisters | kPerfStack;
   if (sees_kernel_) attributes.sample_type |= kPerfCallchain;
   attributes.exclude_callchain_user = 1;
-  attributes.exclude_kernel = !sees_kernel_;
+  attributes.exclude_kernel = !sees_kernel_ || !asked.counts_kernel;
+  attributes.exclude_user = !asked.counts_user;
   attributes.exclude_hv = 1;
   attributes.sample_regs_user = UserRegisters();
   attributes.sample_stack_user = static_cast<std::uint32_t>(options_.stack_bytes);
@@ -178,7 +179,7 @@ perf_event_attr PerfEvents::AttributesOf(std::size_t request, Begin begin) const
 absl::StatusOr<Descriptor> PerfEvents::Open(std::size_t request, int cpu, const Target& target) {
   const PerfRequest& asked = options_.requests[request];
   while (true) {
-    if (!sees_kernel_ && asked.is_of_kernel())
+    if (!sees_kernel_ && (asked.is_of_kernel() || !asked.counts_user))
       return absl::PermissionDeniedError(KernelRefusalText(asked.name, ReadParanoid()));
     const perf_event_attr attributes = AttributesOf(request, target.begin);
     Descriptor descriptor(
@@ -255,8 +256,12 @@ std::vector<PerfAccount::Total> PerfEvents::Totals() const {
   for (const Opened& opened : opened_) {
     std::array<std::uint64_t, 2> words{};  // counted, lost
     if (read(opened.descriptor.get(), words.data(), sizeof(words)) <= 0) continue;
-    totals[opened.request].amount += words[0];
-    totals[opened.request].lost += words[1];
+    PerfAccount::Total& total = totals[opened.request];
+    total.lost += words[1];
+    // A clock advances in the kernel, too, whatever is left out of its samples.
+    const PerfRequest& asked = options_.requests[opened.request];
+    const bool is_whole = asked.counts_user && asked.counts_kernel;
+    if (is_whole || !asked.is_clock()) total.amount = total.amount.value_or(0) + words[0];
   }
   return totals;
 }

@@ -17,6 +17,8 @@ namespace {
 
 // How often the threads of a process are listed until no new one is found.
 constexpr int kMaxRounds = 64;
+// Of the descendants of a process, those of so many are looked for.
+constexpr std::size_t kMaxDescendants = 10'000;
 
 std::vector<std::uint32_t> ThreadsOf(std::uint32_t process) {
   std::vector<std::uint32_t> threads;
@@ -30,16 +32,31 @@ std::vector<std::uint32_t> ThreadsOf(std::uint32_t process) {
   return threads;
 }
 
-// The process that the thread with that id belongs to; 0 if there is none.
-std::uint32_t ProcessOf(std::uint32_t thread) {
-  constexpr std::string_view kKey = "Tgid:\t";
-  std::ifstream status(absl::StrCat("/proc/", thread, "/status"));
-  std::uint32_t process = 0;
+// The value of a line of the status of a process or thread; 0 if it has none.
+std::uint32_t NumberInStatus(std::uint32_t id, std::string_view key) {
+  std::ifstream status(absl::StrCat("/proc/", id, "/status"));
+  std::uint32_t value = 0;
   for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(kKey) && absl::SimpleAtoi(line.substr(kKey.size()), &process)) break;
+    if (line.starts_with(key) && absl::SimpleAtoi(line.substr(key.size()), &value)) break;
   }
-  return process;
+  return value;
 }
+
+std::vector<std::uint32_t> ChildrenOf(std::uint32_t process) {
+  std::vector<std::uint32_t> children;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::uint32_t id = 0;
+    if (absl::SimpleAtoi(entry->path().filename().string(), &id) &&
+        NumberInStatus(id, "PPid:\t") == process)
+      children.push_back(id);
+  }
+  return children;
+}
+
+// The process that the thread with that id belongs to; 0 if there is none.
+std::uint32_t ProcessOf(std::uint32_t thread) { return NumberInStatus(thread, "Tgid:\t"); }
 
 // The thread that a record of type kFork says has started.
 std::uint32_t StartedThread(const PerfRecord& record) {
@@ -70,14 +87,10 @@ absl::Status PerfRecorder::Attach(std::uint32_t process) {
   bool has_any = false;
   for (int round = 0; round < kMaxRounds; ++round) {
     // Threads that a known one starts inherit its events, and a record says so.
-    if (absl::Status status = events_.Drain([this](const PerfRecord& record) {
-          NoteThread(record);
-          return order_.Add(record, TimeOf(events_.header(), record));
-        });
-        !status.ok())
-      return status;
+    const std::vector<std::uint32_t> threads = ThreadsOf(process);
+    if (absl::Status status = NoteThreads(); !status.ok()) return status;
     bool has_new = false;
-    for (const std::uint32_t thread : ThreadsOf(process)) {
+    for (const std::uint32_t thread : threads) {
       if (!threads_.insert(thread).second) continue;
       has_new = true;
       const absl::Status status = events_.Add(thread, PerfEvents::Begin::kNow, name);
@@ -91,12 +104,30 @@ absl::Status PerfRecorder::Attach(std::uint32_t process) {
   return account_.Attach(process);
 }
 
+absl::Status PerfRecorder::AttachDescendants(std::uint32_t process) {
+  std::vector<std::uint32_t> family{process};
+  for (std::size_t i = 0; i < family.size() && i < kMaxDescendants; ++i) {
+    const std::vector<std::uint32_t> children = ChildrenOf(family[i]);
+    if (absl::Status status = NoteThreads(); !status.ok()) return status;
+    for (const std::uint32_t child : children) {
+      // One that ends meanwhile needs no events.
+      const absl::Status status = threads_.contains(child) ? absl::OkStatus() : Attach(child);
+      if (!status.ok() && !absl::IsNotFound(status)) return status;
+      family.push_back(child);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status PerfRecorder::AttachAtExec(std::uint32_t process) {
   return events_.Add(process, PerfEvents::Begin::kAtExec, "the command");
 }
 
-void PerfRecorder::NoteThread(const PerfRecord& record) {
-  if (record.type == PerfRecordType::kFork) threads_.insert(StartedThread(record));
+absl::Status PerfRecorder::NoteThreads() {
+  return events_.Drain([this](const PerfRecord& record) {
+    if (record.type == PerfRecordType::kFork) threads_.insert(StartedThread(record));
+    return order_.Add(record, TimeOf(events_.header(), record));
+  });
 }
 
 absl::Status PerfRecorder::Collect(std::span<pollfd> others, std::chrono::milliseconds timeout) {

@@ -29,6 +29,8 @@ class PerfRecorder {
 
   // Records a process that runs already: all threads that it has, and all that it starts.
   absl::Status Attach(std::uint32_t process);
+  // Records what that process, which is attached, has started before, and what that has started.
+  absl::Status AttachDescendants(std::uint32_t process);
   // Records a child process from its next exec on.
   absl::Status AttachAtExec(std::uint32_t process);
 
@@ -43,7 +45,8 @@ class PerfRecorder {
 
  private:
   absl::Status TakeRecords();
-  void NoteThread(const PerfRecord& record);
+  // Takes the records that have come, and notes the threads that have inherited events.
+  absl::Status NoteThreads();
 
   PerfEvents events_;
   JitNames jit_names_;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -19,6 +20,16 @@ constexpr std::uint64_t kMigrations = 4;
 // The time between switches off a CPU and onto it.
 constexpr const char* kOffCpu = "off-cpu";
 constexpr std::size_t kFirstOfEmulation = 7;  // software events from there on have no samples
+
+// Other names of events.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kAliases{
+    {{"cs", "context-switches"},
+     {"faults", "page-faults"},
+     {"migrations", "cpu-migrations"},
+     {"cpu-cycles", "cycles"},
+     {"branch-instructions", "branches"},
+     {"idle-cycles-frontend", "stalled-cycles-frontend"},
+     {"idle-cycles-backend", "stalled-cycles-backend"}}};
 
 // What needs no right at all.
 constexpr const char* kInstead = "Strobe in the program itself needs no such right";
@@ -46,17 +57,55 @@ absl::StatusOr<PerfRequest> Tracepoint(const std::string& name, const std::strin
       absl::StrCat("there is no tracepoint ", name, " in ", tracing, " (is tracefs mounted?)"));
 }
 
-absl::StatusOr<PerfRequest> ParseRequest(const std::string& name, const std::string& tracing) {
+std::span<const std::string_view> SoftwareEvents() {
+  return std::span(kPerfSoftwareEvents).first(kFirstOfEmulation);
+}
+
+absl::Status NoSuchEvent(const std::string& name) {
+  std::string known = kOffCpu;
+  for (const std::string_view event : SoftwareEvents())
+    absl::StrAppend(&known, ", ", std::string(event));
+  for (const std::string_view event : kPerfHardwareEvents)
+    absl::StrAppend(&known, ", ", std::string(event));
+  for (const auto& [alias, event] : kAliases) absl::StrAppend(&known, ", ", std::string(alias));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "there is no event ", name, ": expected ", known,
+      ", or a tracepoint as sched:sched_switch; behind each :u counts the program alone, and :k "
+      "the kernel"));
+}
+
+absl::StatusOr<PerfRequest> ParseName(std::string_view name, const std::string& tracing) {
   if (name == kOffCpu)
     return PerfRequest{"off_cpu", PerfEvent::kSoftware, kContextSwitches, /*is_off_cpu=*/true};
-  const auto software = std::span(kPerfSoftwareEvents).first(kFirstOfEmulation);
-  if (auto found = Listed(name, PerfEvent::kSoftware, software)) return *found;
+  const auto alias = std::ranges::find(kAliases, name, [](const auto& pair) { return pair.first; });
+  if (alias != kAliases.end()) name = alias->second;
+  if (auto found = Listed(name, PerfEvent::kSoftware, SoftwareEvents())) return *found;
   if (auto found = Listed(name, PerfEvent::kHardware, kPerfHardwareEvents)) return *found;
-  if (name.find(':') != std::string::npos) return Tracepoint(name, tracing);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "there is no event ", name,
-      ": task-clock, cpu-clock, cycles, instructions, cache-misses, branch-misses, page-faults, "
-      "context-switches, off-cpu, cpu-migrations, or a tracepoint as sched:sched_switch"));
+  const std::string text(name);
+  return text.find(':') != std::string::npos ? Tracepoint(text, tracing) : NoSuchEvent(text);
+}
+
+// Takes ":u", ":k" or ":uk" off the end of `name`, and returns its letters.
+std::string_view TakeModifier(std::string_view& name) {
+  const std::size_t colon = name.rfind(':');
+  if (colon == std::string_view::npos) return {};
+  const std::string_view letters = name.substr(colon + 1);
+  if (letters.empty() || letters.find_first_not_of("uk") != std::string_view::npos) return {};
+  name = name.substr(0, colon);
+  return letters;
+}
+
+absl::StatusOr<PerfRequest> ParseRequest(std::string_view name, const std::string& tracing) {
+  const std::string whole(name);
+  const std::string_view letters = TakeModifier(name);
+  absl::StatusOr<PerfRequest> request = ParseName(name, tracing);
+  if (!request.ok() || letters.empty()) return request;
+  request->counts_user = letters.find('u') != std::string_view::npos;
+  request->counts_kernel = letters.find('k') != std::string_view::npos;
+  if (request->is_of_kernel() && !request->counts_kernel)
+    return absl::InvalidArgumentError(
+        absl::StrCat(whole, " is never counted: ", request->name, " happens in the kernel"));
+  return request;
 }
 
 }  // namespace
@@ -75,14 +124,18 @@ absl::StatusOr<std::vector<PerfRequest>> ParsePerfRequests(std::string_view list
   std::vector<PerfRequest> requests;
   for (const absl::string_view name :
        absl::StrSplit(absl::string_view(list.data(), list.size()), ',', absl::SkipEmpty())) {
-    absl::StatusOr<PerfRequest> request = ParseRequest(std::string(name), tracing);
+    absl::StatusOr<PerfRequest> request = ParseRequest({name.data(), name.size()}, tracing);
     if (!request.ok()) return request.status();
     const auto same = std::ranges::find_if(requests, [&](const PerfRequest& other) {
       return other.type == request->type && other.config == request->config;
     });
     if (same == requests.end()) {
       requests.push_back(*std::move(request));
-    } else if (same->is_off_cpu != request->is_off_cpu) {
+      continue;
+    }
+    same->counts_user = same->counts_user || request->counts_user;
+    same->counts_kernel = same->counts_kernel || request->counts_kernel;
+    if (same->is_off_cpu != request->is_off_cpu) {
       if (request->is_off_cpu) *same = *std::move(request);
       same->is_switch = true;
     }

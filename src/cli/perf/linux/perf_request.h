@@ -17,6 +17,9 @@ struct PerfRequest {
   std::uint64_t config = 0;
   bool is_off_cpu = false;  // see PerfEvent
   bool is_switch = false;
+  // Whether it counts what programs do themselves, and what the kernel does for them.
+  bool counts_user = true;
+  bool counts_kernel = true;
 
   // True if samples come at a rate; else for every so many events.
   [[nodiscard]] bool has_rate() const;
@@ -27,7 +30,8 @@ struct PerfRequest {
 
 inline constexpr std::size_t kMaxPerfRequests = 16;
 
-// The events of a list as "task-clock,page-faults,sched:sched_switch". Two of one event become one,
+// The events of a list as "task-clock,page-faults:u,sched:sched_switch", by perf's names and
+// aliases; ":u" counts the program alone, ":k" the kernel. Two of one event become one,
 // because the kernel gives the samples of both the id of one. The numbers of tracepoints
 // are below `tracing`, a directory as /sys/kernel/tracing. InvalidArgument for a name that is none,
 // with what is to be done where it cannot be looked up.
