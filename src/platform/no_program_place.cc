@@ -4,6 +4,6 @@ namespace strobe::internal {
 
 std::string HostName() { return {}; }
 std::string ContainerId() { return {}; }
-std::string CommandLine() { return {}; }
+std::string ProgramCommandLine() { return {}; }
 
 }  // namespace strobe::internal

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <string>
 
+#include "strobe/clock/system_clock.h"
+#include "strobe/core/settings/known_variables.h"
 #include "strobe/core/settings/option_rows.h"
 #include "strobe/platform/native.h"
 
@@ -32,6 +34,8 @@ std::optional<ProfilerOptions> PreloadOptions() {
   // STROBE_WORKER is for a profiler of the program's own.
   if (!options.worker.enabled.is_set()) options.worker.enabled = false;
   if (!is_asked_for || Variable("STROBE_ENABLED") == "0" || !*options.enabled) return std::nullopt;
+  if (RecordingUntilNs(Variable(kRecordingUntilVariable)) <= SystemClock().MonotonicNs())
+    return std::nullopt;
   return options;
 }
 

@@ -6,9 +6,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -16,6 +18,8 @@
 #include "preload_options.h"
 #include "preload_profiler.h"
 #include "strobe/base/memory_guard.h"
+#include "strobe/clock/system_clock.h"
+#include "strobe/core/settings/known_variables.h"
 #include "strobe/platform/native.h"
 #include "strobe/platform/refused_thread.h"
 
@@ -27,6 +31,8 @@ constexpr int kMaxExitWaitS = 2;
 // A forked child that lives longer than this has a session. Most others call exec.
 constexpr long kForkedStartNs = 10'000'000;
 constexpr long kSecondNs = 1'000'000'000;
+// A wait for the end of the recording: the clock of semaphores may be set meanwhile.
+constexpr std::int64_t kLongestWaitNs = 1'000'000'000;
 
 // What threads of a profiler call themselves. The program may have one: its threads are not the
 // program's, and block the signal.
@@ -59,6 +65,9 @@ timespec After(long time_ns) {
   return now;
 }
 
+// When the recording is over: see RecordingUntilNs.
+std::int64_t until_ns = INT64_MAX;
+
 // False if the semaphore was not posted by then.
 bool WaitUntil(sem_t& semaphore, const timespec& time) {
   while (sem_timedwait(&semaphore, &time) != 0) {
@@ -76,7 +85,20 @@ void Start() {
   }
 }
 
+// Returns when the recording is over, or an exit is asked for, which true says.
+bool IsExitAskedBeforeEnd() {
+  for (;;) {
+    const std::int64_t left_ns = until_ns - SystemClock().MonotonicNs();
+    if (left_ns <= 0) return false;
+    if (WaitUntil(exit_asked, After(static_cast<long>(std::min(left_ns, kLongestWaitNs)))))
+      return true;
+  }
+}
+
 void AwaitExits() {
+  const bool is_limited = until_ns != INT64_MAX;
+  if (is_limited && IsExitAskedBeforeEnd()) sem_post(&exit_asked);
+  if (is_limited) static_cast<void>(profiler.load()->Stop());
   for (;;) {
     while (sem_wait(&exit_asked) != 0) {
     }
@@ -90,6 +112,7 @@ void RunExitThread(bool is_forked) {
   sem_init(&exit_done, 0, 0);
   auto thread = NativePlatform::RunOnOwnThread("strobe-exit", [is_forked] {
     if (is_forked && WaitUntil(exit_asked, After(kForkedStartNs))) return;
+    if (SystemClock().MonotonicNs() >= until_ns) return;
     if (is_forked && !HasMemoryFor(&Start))
       WriteWarning("cannot profile this program: out of memory");
     if (!has_worker) AwaitExits();
@@ -137,6 +160,7 @@ void Begin() {
   std::optional<ProfilerOptions> options = PreloadOptions();
   if (!options || pthread_key_create(&registration_key, &EndRegistration) != 0) return;
   has_worker = *options->worker.enabled;
+  until_ns = RecordingUntilNs(NativePlatform::EnvironmentVariable(kRecordingUntilVariable));
   if (has_worker) {
     profiler.store(&MakePreloadProfiler(*std::move(options)));
     Start();

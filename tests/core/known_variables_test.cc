@@ -60,6 +60,14 @@ TEST(KnownVariables, BelowRecordTheCommandHasSaidIt) {
   EXPECT_THAT(Unknown({"STROBE_FREQ", "STROBE_RECORD_MAX_FILES"}), IsEmpty());
 }
 
+TEST(KnownVariables, ARecordingWithoutATimeNeverEnds) {
+  EXPECT_EQ(RecordingUntilNs("12000000000"), 12'000'000'000);
+  for (const char* value : {"", "soon", "0", "-5", "99999999999999999999"})
+    EXPECT_EQ(RecordingUntilNs(value), INT64_MAX) << value;
+  EXPECT_EQ(RecordingUntilNs(std::nullopt), INT64_MAX);
+  EXPECT_TRUE(IsKnownVariable(kRecordingUntilVariable));
+}
+
 // Another test of this program may have made a profiler, which has warned then.
 TEST(KnownVariables, AProcessIsToldOnce) {
   int lines = 0;

@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "platform/test_system.h"
+#include "strobe/core/settings/known_variables.h"
 
 namespace strobe::internal {
 namespace {
@@ -45,6 +46,15 @@ TEST_F(PreloadOptionsTest, OneMayForbidIt) {
   testing::UnsetVariable("STROBE_ENABLED");
   testing::SetVariable("STROBE_RECORD_ENABLED", "0");
   EXPECT_FALSE(PreloadOptions().has_value());
+}
+
+TEST_F(PreloadOptionsTest, ARecordingThatIsOverHasNoSession) {
+  testing::SetVariable("STROBE_RECORD_CPU_FREQUENCY_HZ", "25");
+  testing::SetVariable(kRecordingUntilVariable, std::to_string(INT64_MAX - 1));
+  EXPECT_TRUE(PreloadOptions().has_value());
+  testing::SetVariable(kRecordingUntilVariable, "1");
+  EXPECT_FALSE(PreloadOptions().has_value());
+  testing::UnsetVariable(kRecordingUntilVariable);
 }
 
 TEST_F(PreloadOptionsTest, AWorkerIsThereOnlyForTheLibraryItself) {

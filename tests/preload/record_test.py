@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 for folder in ("readers", "support"):
     sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / folder))
@@ -194,10 +195,76 @@ def children(recorder):
     work_until(lambda files: files == 3, files_of_each, "one file a process")
 
 
+def left_processes(recorder):
+    """A recording lasts as long as what the program has started, unless the user wants less."""
+    leaves = "(setsid sh -c '%s' >/dev/null 2>&1 &); exit 4"
+    for how in ([], ["--worker"]):
+        recorded = recorder.record("sh", "-c", leaves % ("exec %s usage >worked" % recorder.program), arguments=how)
+        equal(recorded.returncode, 4, "status of the program, and not of what it has left")
+        worked = pathlib.Path(recorder.directory, "worked").read_text()
+        recorder.check_total(recorder.top()[0], float(worked), "what the program has left behind %s" % how)
+    # A pipe lets the process that is left end when somebody writes to it.
+    pipe = os.path.join(recorder.directory, "pipe")
+    os.mkfifo(pipe)
+    waits = leaves % (": <%s" % pipe)
+    equal(recorder.record("sh", "-c", waits, arguments=["--until-parent"]).returncode, 4, "with --until-parent")
+    open(pipe, "w").close()
+    process = subprocess.Popen([recorder.strobe, "record", "--no-top", "-o", "out.pb.gz", "sh", "-c", waits], stderr=subprocess.PIPE,
+                               cwd=recorder.directory, env=recorder.environment)
+    line = process.stderr.readline()
+    check(b"goes on with what it has started: sh (" in line, "what is said: %r" % line)
+    process.send_signal(signal.SIGINT)
+    equal(process.wait(TIMEOUT_S), 4, "a recording that Ctrl-C ends")
+    equal(process.stderr.read(), b"strobe: out.pb.gz\n", "the profile")
+    process.stderr.close()
+    open(pipe, "w").close()
+
+
+def durations(recorder):
+    """A recording of a given time ends, and leaves its profile, while the program goes on as if nothing had been."""
+    profile = pathlib.Path(recorder.directory, "out.pb.gz")
+    for how in ([], ["--worker"]):
+        profile.unlink(missing_ok=True)
+        begin = time.monotonic()
+        process = subprocess.Popen([recorder.strobe, "record", "--no-top", "--duration", "0.5", "-o", "out.pb.gz", *how, recorder.program, "forever"],
+                                   start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=recorder.directory,
+                                   env=recorder.environment)
+        equal(process.stderr.readline(), b"strobe: out.pb.gz\n", "what is said of the profile %s" % how)
+        lasted_s = time.monotonic() - begin
+        equal(process.poll(), None, "the program goes on %s" % how)
+        recorded = profile.read_bytes()
+        total, _ = recorder.top()
+        check(0 < total <= lasted_s, "%.3f s of a program of one thread, in %.3f s %s" % (total, lasted_s, how))
+        os.killpg(process.pid, signal.SIGTERM)
+        equal(process.wait(TIMEOUT_S), -signal.SIGTERM, "the program's end %s" % how)
+        equal(profile.read_bytes(), recorded, "the profile at the end %s" % how)
+        process.stdout.close()
+        process.stderr.close()
+
+
+def other_root(recorder):
+    """A program that gives up its rights, or changes its root, is recorded like any other."""
+    if os.geteuid() != 0:
+        print("only root can give up rights")
+        sys.exit(SKIPPED)
+    os.mkdir(os.path.join(recorder.directory, "jail"), 0o755)
+    for how in ([], ["--worker"]):
+        for change in ("setuid", "chroot"):
+            def record(how=how, change=change):
+                recorded = recorder.record(recorder.program, change, "jail", arguments=how)
+                equal(recorded.returncode, 0, "%s %s: %r" % (change, how, recorded.stderr))
+                total, functions = recorder.top()
+                recorder.check_total(total, BUSY_S, "after %s %s" % (change, how))
+                return functions
+
+            recorder.until_seen(record, ["WorkOfMain"], "a sample after %s %s" % (change, how))
+    equal(os.listdir(os.path.join(recorder.directory, "jail")), [], "what is in the other root")
+
+
 def refusals(recorder):
     """What cannot be run or profiled is said in a sentence, with the status of a shell."""
-    def say(*command, status, sentence):
-        recorded = recorder.record(*command)
+    def say(*command, status, sentence, arguments=()):
+        recorded = recorder.record(*command, arguments=arguments)
         equal(recorded.returncode, status, "status of %r" % (command,))
         check(sentence in recorded.stderr.decode() and recorded.stderr.count(b"\n") == 1, "%r: %r" % (command, recorded.stderr))
 
@@ -225,8 +292,11 @@ def refusals(recorder):
         if int.from_bytes(program[offset:offset + 4], "little") == 3:
             without_loader[offset:offset + 4] = bytes(4)
     path = write("static", bytes(without_loader))
-    say(path, status=126, sentence="statically linked, so nothing can be preloaded; strobe record --perf")
-    say(write("script_of_it", b"#! %s -x\n" % path.encode()), status=126, sentence="statically linked")
+    # Perf events record it, unless something is asked for that only a preloaded library does.
+    for arguments in (["--in-process"], ["--worker"], ["--alloc"], ["--wall", "10"]):
+        say(path, status=126, sentence="statically linked, so nothing can be preloaded; strobe record --perf", arguments=arguments)
+    say(write("script_of_it", b"#! %s -x\n" % path.encode()), status=126, sentence="statically linked", arguments=["--in-process"])
+    check(b"statically linked, so nothing can be preloaded: perf events record it\n" in recorder.record(path).stderr, "a program for perf events")
     if os.geteuid() == 0:
         setuid = write("setuid", bytes(program), 0o4755)
         os.chmod(recorder.directory, 0o755)
@@ -238,7 +308,18 @@ def refusals(recorder):
         check(refused.returncode == 126 and b"run strobe record as root" in refused.stderr, "setuid, by perf events: %r" % refused)
     equal(recorder.bare(recorder.strobe, "record", "-o", "x.unknown", "true").returncode, 2, "an unknown format")
     equal(recorder.bare(recorder.strobe, "record").returncode, 2, "no program")
+    # Where the profile goes is looked at before the program runs.
+    nowhere = recorder.bare(recorder.strobe, "record", "-o", "no/such.pb.gz", "touch", "ran")
+    equal((nowhere.returncode, nowhere.stderr), (1, b"strobe: cannot write no/such.pb.gz: No such file or directory\n"), "no directory")
+    check(not os.path.exists(os.path.join(recorder.directory, "ran")), "the program has not run")
     check(b"standard output is the program's" in recorder.bare(recorder.strobe, "record", "-o", "-", "true").stderr, "standard output as the file")
+    # Switched off, the program runs as if it were not recorded.
+    for variable in ("STROBE_ENABLED", "DD_PROFILING_ENABLED"):
+        for how in ([], ["--worker"], ["--perf"]):
+            off = subprocess.run([recorder.strobe, "record", *how, "-o", "off.pb.gz", "sh", "-c", "echo ran; exit 3"], capture_output=True,
+                                 env={**recorder.environment, variable: "0"}, cwd=recorder.directory, timeout=TIMEOUT_S)
+            equal((off.returncode, off.stdout, off.stderr), (3, b"ran\n", b"strobe: %s=0: nothing is recorded\n" % variable.encode()), "switched off")
+    check(not os.path.exists(os.path.join(recorder.directory, "off.pb.gz")), "no profile")
     # Scripts run, with and without a first line.
     equal(recorder.record(write("script", b"#!/bin/sh\nexit 5\n")).returncode, 5, "a script")
     equal(recorder.record(write("plain", b"exit $1\n"), "6").returncode, 6, "a script without a first line")

@@ -219,6 +219,21 @@ int WaitForEver() {
   return 0;
 }
 
+// Works as another user.
+int BecomeNobody() {
+  constexpr uid_t kNobody = 65534;
+  if (setgid(kNobody) != 0 || setuid(kNobody) != 0) return 1;
+  WorkOfMain();
+  return 0;
+}
+
+// Works where that directory is the root of the file system.
+int ChangeRoot(const char* directory) {
+  if (chroot(directory) != 0 || chdir("/") != 0) return 1;
+  WorkOfMain();
+  return 0;
+}
+
 // Ends by _exit in the handler of a signal that has interrupted an allocator.
 int ExitInHandler() {
   signal(SIGVTALRM, [](int /*signal*/) { _exit(11); });
@@ -249,6 +264,8 @@ int main(int count, char** arguments) {
   }
   if (mode == "forks") return RunForks(arguments[0]);
   if (mode == "surroundings") return PrintSurroundings();
+  if (mode == "setuid") return BecomeNobody();
+  if (mode == "chroot" && count > 2) return ChangeRoot(arguments[2]);
   if (mode == "signal") return AwaitSignal();
   if (mode == "forever") return WaitForEver();
   if (mode == "exit_in_handler") return ExitInHandler();

@@ -20,6 +20,6 @@ std::string ContainerIdIn(std::string_view control_groups);
 
 // The program's arguments, each but the last with a NUL behind it; empty where the system does not
 // say.
-std::string CommandLine();
+std::string ProgramCommandLine();
 
 }  // namespace strobe::internal

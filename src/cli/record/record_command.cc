@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::size_t kMaxStackBytes = 63 << 10;  // with its registers, a sample has below 64 KiB
 constexpr std::size_t kMaxRingKib = 256 << 10;
+// Options that one way of recording has: in the help, and where another way is asked for.
+constexpr const char* kOfPreload = "By a preloaded library";
+constexpr const char* kOfPerf = "By perf events";
 
 void DeclareCommand(CLI::App& app, const CommandLine& line, RecordOptions& options) {
   app.prefix_command();
@@ -28,12 +31,15 @@ void DeclareCommand(CLI::App& app, const CommandLine& line, RecordOptions& optio
   app.add_option("-p,--process", options.processes, "Record these processes, until they end")
       ->delimiter(',')
       ->allow_extra_args(false);
+  app.add_flag("!--no-children", options.has_children,
+               "With -p: leave out the children that the processes have by now");
 }
 
 void DeclareOutput(CLI::App& app, OutputOptions& options) {
   app.add_option("-o,--output", options.path,
                  "The file to write; its name decides the format. A directory gets a file for each "
-                 "process. Default: PROGRAM.PID.0.pb.gz");
+                 "process. %n, %p, %t and %h in the name of a file are the program, its "
+                 "process, the time and the host. Default: PROGRAM.PID.0.pb.gz");
   app.add_flag("!--no-top", options.shows_top, "Print no table at the end");
   app.add_option_function<std::vector<std::string>>(
          "--http",
@@ -52,74 +58,154 @@ void DeclareOutput(CLI::App& app, OutputOptions& options) {
   }
 }
 
-void DeclareRates(CLI::App& app, RecordOptions& options) {
+void DeclareRecording(CLI::App& app, RecordOptions& options) {
   app.add_option("-F,--frequency,--hz", options.hz,
                  "Samples per second of CPU time of a thread. Default: 100; of perf events, 99")
       ->check(CLI::Range(0.0, 20000.0));
-  app.add_option("--wall", options.wall_hz, "Samples per second of each thread, running or waiting")
-      ->check(CLI::Range(0.0, 1000.0));
-  app.add_flag("--alloc", options.allocations, "Sample allocations and the live heap, too");
-  app.add_flag("--worker", options.uses_worker,
-               "Make the profile in a process beside the program, which then has no thread of the "
-               "profiler's, and loses nothing if a signal kills it");
-}
-
-void DeclarePerfEvents(CLI::App& app, RecordOptions& options) {
-  app.add_flag("--perf", options.uses_perf, "Record the command by perf events of the kernel");
-  app.add_option("-e,--events", options.events,
-                 "Events: task-clock, cpu-clock, cycles, page-faults, context-switches, "
-                 "off-cpu (the time that threads wait), tracepoints as sched:sched_switch, ...")
-      ->capture_default_str();
-  app.add_option("-c,--count", options.count, "Of other events, one sample for so many")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
-      ->capture_default_str();
   app.add_option("--duration", options.duration_s, "Stop after this many seconds")
       ->check(CLI::PositiveNumber);
-  app.add_option("--stack-bytes", options.stack_bytes, "How much of each stack is copied")
-      ->check(CLI::Range(std::size_t{8}, kMaxStackBytes))
-      ->capture_default_str();
-  app.add_option("--ring-kib", options.ring_kib, "The kernel's memory for records of each CPU")
-      ->check(CLI::Range(std::size_t{64}, kMaxRingKib))
-      ->capture_default_str();
-  app.add_option("--debug-directory", options.debug_directories,
-                 "A directory where else programs, libraries and debug files are")
-      ->allow_extra_args(false);
+  app.add_flag("--until-parent", options.until_parent,
+               "Stop when the command has ended, whatever it has started goes on");
 }
 
-int Record(const RecordOptions& options, const Terminal& terminal) {
+CLI::Option& AddMode(CLI::App& app, const char* name, RecordOptions& options, RecordingMode mode,
+                     const char* description) {
+  const auto choose = [&options, mode](std::int64_t) { options.mode = mode; };
+  return *app.add_flag_function(name, choose, description);
+}
+
+void DeclarePreload(CLI::App& app, RecordOptions& options) {
+  AddMode(app, "--in-process", options, RecordingMode::kInProcess,
+          "Make the profile in threads of the program")
+      .group(kOfPreload);
+  AddMode(app, "--worker", options, RecordingMode::kWorker,
+          "Make the profile in a process beside the program, which then has no thread of the "
+          "profiler's, and loses nothing if a signal kills it")
+      .group(kOfPreload);
+  app.add_option("--wall", options.wall_hz, "Samples per second of each thread, running or waiting")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->group(kOfPreload);
+  app.add_flag("--alloc", options.allocations, "Sample allocations and the live heap, too")
+      ->group(kOfPreload);
+}
+
+void DeclarePerf(CLI::App& app, RecordOptions& options) {
+  AddMode(app, "--perf", options, RecordingMode::kPerf, "Record by perf events of the kernel")
+      .group(kOfPerf);
+  app.add_option("-e,--events", options.events,
+                 "Record by perf events, and by these: task-clock, cpu-clock, cycles, page-faults, "
+                 "context-switches, off-cpu (the time that threads wait), tracepoints as "
+                 "sched:sched_switch, ...")
+      ->capture_default_str()
+      ->group(kOfPerf);
+  app.add_option("-c,--count", options.count, "Of other events, one sample for so many")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
+      ->capture_default_str()
+      ->group(kOfPerf);
+  app.add_option("--stack-bytes", options.stack_bytes, "How much of each stack is copied")
+      ->check(CLI::Range(std::size_t{8}, kMaxStackBytes))
+      ->capture_default_str()
+      ->group(kOfPerf);
+  app.add_option("--ring-kib", options.ring_kib, "The kernel's memory for records of each CPU")
+      ->check(CLI::Range(std::size_t{64}, kMaxRingKib))
+      ->capture_default_str()
+      ->group(kOfPerf);
+  app.add_option("--debug-directory", options.debug_directories,
+                 "A directory where else programs, libraries and debug files are")
+      ->allow_extra_args(false)
+      ->group(kOfPerf);
+}
+
+// The options of that group that are given.
+std::vector<std::string> Given(const CLI::App& app, const std::string& group) {
+  std::vector<std::string> names;
+  for (const CLI::Option* const option :
+       app.get_options([&](const CLI::Option* own) { return own->get_group() == group; })) {
+    if (option->count() > 0) names.push_back(option->get_name());
+  }
+  return names;
+}
+
+// Decides what takes the samples. Returns why no recording is all that is asked for, or nothing.
+std::string ChooseMode(const CLI::App& app, RecordOptions& options) {
+  const std::vector<std::string> of_preload = Given(app, kOfPreload);
+  const std::vector<std::string> of_perf = Given(app, kOfPerf);
+  if (app.count("--in-process") > 0 && app.count("--worker") > 0)
+    return "record: --in-process and --worker are two ways to record: name one of them";
+  if (!options.processes.empty() || app.count("-e") > 0 || app.count("--perf") > 0)
+    options.mode = RecordingMode::kPerf;
+  if (options.mode == RecordingMode::kPerf && !of_preload.empty()) {
+    const char* const why =
+        options.processes.empty() ? "" : ", which is how processes that run already are recorded";
+    return absl::StrCat("record: ", of_preload.front(),
+                        " needs a library that is preloaded, and is not of perf events", why);
+  }
+  if (options.mode != RecordingMode::kPerf && !of_perf.empty()) {
+    return absl::StrCat("record: ", of_perf.front(),
+                        " is of perf events: add --perf, or the events by -e");
+  }
+  return {};
+}
+
+// The variable that says that nothing is to be recorded, with its value; empty if none does.
+std::string SwitchedOffBy() {
+  for (const char* const name : {"STROBE_ENABLED", "DD_PROFILING_ENABLED"}) {
+    const std::optional<std::string> value = NativePlatform::EnvironmentVariable(name);
+    if (value && (*value == "0" || *value == "false")) return absl::StrCat(name, "=", *value);
+  }
+  return {};
+}
+
+int Record(const CLI::App& app, RecordOptions& options, const Terminal& terminal) {
   if (options.command.empty() == options.processes.empty()) {
     SayError("record: expected a command, or processes by -p; see strobe record --help");
     return kWrongUse;
   }
+  if (const std::string refusal = ChooseMode(app, options); !refusal.empty()) {
+    SayError(refusal);
+    return kWrongUse;
+  }
   WarnOfUnknownVariables<NativePlatform>();
   RecordingOutput output(options.output, terminal);
+  if (const std::string variable = SwitchedOffBy(); !variable.empty()) {
+    output.Say(absl::StrCat(variable, ": nothing is recorded"));
+    return options.command.empty() ? 0 : RunUnrecorded(options, output);
+  }
   if (const absl::Status status = output.Check(); !status.ok())
-    return output.Fail(std::string(status.message()), kWrongUse);
-  return options.processes.empty() && !options.uses_perf ? RecordPreloaded(options, output)
-                                                         : RecordPerf(options, output);
+    return output.Fail(std::string(status.message()),
+                       absl::IsInvalidArgument(status) ? kWrongUse : kFailed);
+  return options.mode == RecordingMode::kPerf ? RecordPerf(options, output)
+                                              : RecordPreloaded(options, output);
 }
 
 }  // namespace
 
 void AddRecord(CommandLine& line) {
   const auto options = std::make_shared<RecordOptions>();
-  CLI::App& app =
-      *line.Add("record", "Runs a program and profiles it, or profiles processes that run",
-                [&line, options] { return Record(*options, line.terminal()); });
+  CLI::App& app = *line.Add(
+      "record", "Runs a program and profiles it, or profiles processes that run", [&line, options] {
+        return Record(*line.app().get_subcommand("record"), *options, line.terminal());
+      });
   DeclareCommand(app, line, *options);
   DeclareOutput(app, options->output);
-  DeclareRates(app, *options);
-  DeclarePerfEvents(app, *options);
+  DeclareRecording(app, *options);
+  DeclarePreload(app, *options);
+  DeclarePerf(app, *options);
   app.footer(
       "  strobe record ./program --its arguments\n"
       "  strobe record -o one.html -F 1000 -- ./program\n"
       "  strobe record --perf -- ./program --its --arguments\n"
       "  strobe record -p 1234,1235 -e task-clock,off-cpu --duration 10 -o page.html\n\n"
       "A command is not changed: a library is preloaded, which profiles its threads, and those of\n"
-      "the programs that it starts. With --perf, and of processes that run already, the kernel\n"
-      "takes the samples: those that it could not keep are in [lost], and what was counted beside\n"
-      "the samples is in [residual]. The exit status is that of the command, which also gets the\n"
-      "signals.");
+      "the programs that it starts. Where none can be, as in a program that is statically linked,\n"
+      "and for --perf, -e and processes that run already, the kernel takes the samples: those "
+      "that\n"
+      "it could not keep are in [lost], and what was counted beside the samples is in [residual].\n"
+      "The recording ends when all that the command has started has ended, daemons included; "
+      "after\n"
+      "the command's own end Ctrl-C ends it, too. The exit status is that of the command, which "
+      "also\n"
+      "gets the signals.");
 }
 
 }  // namespace strobe::internal

@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
+#include "strobe/platform/program_place.h"
 #include "ui/output_file.h"
 
 namespace strobe::internal {
@@ -15,6 +18,7 @@ namespace {
 
 constexpr const char* kDefaultSuffix = ".pb.gz";
 constexpr std::size_t kTopRows = 10;
+constexpr const char* kTimeFormat = "%Y%m%dT%H%M%SZ";
 
 // A path below `directory` that no file has.
 std::string FreePath(const std::filesystem::path& directory, const Profile& profile) {
@@ -25,6 +29,42 @@ std::string FreePath(const std::filesystem::path& directory, const Profile& prof
     std::error_code error;
     if (!std::filesystem::exists(path, error)) return path.string();
   }
+}
+
+// The path's patterns, filled in: see OutputOptions. InvalidArgument for others.
+absl::StatusOr<std::string> FilledIn(const std::string& path, const Profile& profile) {
+  std::string filled;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%') {
+      filled += path[i];
+      continue;
+    }
+    const char kind = ++i < path.size() ? path[i] : '\0';
+    switch (kind) {
+      case 'n': absl::StrAppend(&filled, absl::StrReplaceAll(profile.program, {{"/", "_"}})); break;
+      case 'p': absl::StrAppend(&filled, profile.process_id); break;
+      case 't':
+        filled += absl::FormatTime(kTimeFormat, absl::FromUnixNanos(profile.time_ns),
+                                   absl::UTCTimeZone());
+        break;
+      case 'h': filled += HostName(); break;
+      case '%': filled += '%'; break;
+      default:
+        return absl::InvalidArgumentError(absl::StrCat(
+            "record: in -o ", path,
+            ", % stands before n (the program), p (its process), t (the time), h (the host) or %"));
+    }
+  }
+  return filled;
+}
+
+// OK if there can be files in that directory, which need not be there yet.
+absl::Status CheckDirectory(std::filesystem::path directory) {
+  std::error_code error;
+  if (directory.filename().empty()) directory = directory.parent_path();
+  while (!std::filesystem::exists(directory, error) && directory.has_relative_path())
+    directory = directory.parent_path();
+  return CheckOutput((directory / "strobe").string());
 }
 
 absl::Status WriteProfile(const std::string& path, const LoadedProfile& loaded) {
@@ -50,14 +90,18 @@ RecordingOutput::RecordingOutput(OutputOptions options, const Terminal& terminal
     : options_(std::move(options)), terminal_(terminal) {}
 
 absl::Status RecordingOutput::Check() const {
-  if (has_directory()) return absl::OkStatus();
+  if (has_directory()) return CheckDirectory(options_.path);
+  if (options_.path.empty())
+    return options_.destinations.empty() ? CheckDirectory({}) : absl::OkStatus();
   if (options_.path == "-") {
     return absl::InvalidArgumentError(
         "record: standard output is the program's: name a file by -o FILE");
   }
   Request request;
   request.output = options_.path;
-  return FormatOf(request).status();
+  if (const absl::Status status = FormatOf(request).status(); !status.ok()) return status;
+  const absl::StatusOr<std::string> path = FilledIn(options_.path, Profile());
+  return path.ok() ? CheckOutput(*path) : path.status();
 }
 
 bool RecordingOutput::has_directory() const {
@@ -78,9 +122,13 @@ void RecordingOutput::Print(double seconds, std::uint64_t samples, std::uint64_t
   if (!IsTerminalTaken()) progress_.Print(line);
 }
 
-int RecordingOutput::Fail(const std::string& what, int status) {
+void RecordingOutput::Say(const std::string& what) {
   progress_.Clear();
   std::fprintf(stderr, "strobe: %s\n", what.c_str());
+}
+
+int RecordingOutput::Fail(const std::string& what, int status) {
+  Say(what);
   return status;
 }
 
@@ -120,13 +168,20 @@ bool RecordingOutput::Write(const LoadedProfile& loaded, std::size_t processes) 
   const std::size_t servers = options_.destinations.size();
   const bool is_sent = Send(loaded) == servers;
   if (options_.path.empty() && servers > 0 && is_sent) return true;
-  const std::string path = options_.path.empty() ? FreePath({}, loaded.profile) : options_.path;
+  absl::StatusOr<std::string> path = options_.path;
+  if (options_.path.empty()) {
+    path = FreePath({}, loaded.profile);
+  } else if (!has_directory()) {
+    path = FilledIn(options_.path, loaded.profile);
+    if (!path.ok()) return Failed(path.status());
+  }
   if (!has_directory()) {
-    if (const absl::Status status = WriteProfile(path, loaded); !status.ok()) return Failed(status);
+    if (const absl::Status status = WriteProfile(*path, loaded); !status.ok())
+      return Failed(status);
   }
   const std::string others =
       processes > 1 ? absl::StrCat(", of ", processes, " processes") : std::string();
-  std::fprintf(stderr, "strobe: %s%s\n", path.c_str(), others.c_str());
+  std::fprintf(stderr, "strobe: %s%s\n", path->c_str(), others.c_str());
   return is_sent;
 }
 

@@ -18,8 +18,10 @@
 namespace strobe::internal {
 
 struct OutputOptions {
-  // The end of its name decides the format. A directory gets a pprof file for each process. Empty:
-  // PROGRAM.PID.N.pb.gz in the current directory, unless a server gets the profile.
+  // The end of its name decides the format. A directory gets a pprof file for each process. In the
+  // name of a file, %n is the program's name, %p its process, %t when the recording began (UTC), %h
+  // the host, and %% a percent sign. Empty: PROGRAM.PID.N.pb.gz in the current directory, unless a
+  // server gets the profile.
   std::string path;
   std::vector<Destination> destinations;
   bool shows_top = true;
@@ -29,7 +31,8 @@ class RecordingOutput {
  public:
   RecordingOutput(OutputOptions options, const Terminal& terminal);
 
-  // InvalidArgument if the end of the name is that of no format.
+  // Before the program is run. InvalidArgument for a name of no format, or with a % of another
+  // kind; the system's reason if nothing can be written there.
   [[nodiscard]] absl::Status Check() const;
   // True if the output is a directory.
   [[nodiscard]] bool has_directory() const;
@@ -38,7 +41,9 @@ class RecordingOutput {
 
   // Says on a terminal how far the recording is, unless the program has it for itself.
   void Print(double seconds, std::uint64_t samples, std::uint64_t lost = 0);
-  // Says one line on standard error. Returns the status to exit with.
+  // Says one line on standard error.
+  void Say(const std::string& what);
+  // The same of an error. Returns the status to exit with.
   int Fail(const std::string& what, int status = kFailed);
   // Writes the profile, which has names, unless its `processes` are in the directory already, and
   // sends it. If a server does not get it, there is a file in any case. Prints where the profile

@@ -14,4 +14,8 @@ namespace strobe::internal {
 // anywhere. An error names the file and has the system's reason.
 absl::Status WriteFile(const std::string& path, const std::string& bytes);
 
+// OK if WriteFile can write there, as far as is known before: nothing is written. Else the error of
+// WriteFile.
+absl::Status CheckOutput(const std::string& path);
+
 }  // namespace strobe::internal

@@ -13,8 +13,8 @@ namespace strobe {
 namespace {
 
 // The program's arguments, or its name.
-std::string CommandLine() {
-  std::string text = internal::CommandLine();
+std::string ShownCommandLine() {
+  std::string text = internal::ProgramCommandLine();
   return text.empty() ? NativePlatform::ProgramName() : text;
 }
 
@@ -33,7 +33,7 @@ absl::Status PullServer::Start() {
   if (absl::Status status = internal::CheckRows(PullServerOptionTable(), options_); !status.ok())
     return status;
   auto listener = std::make_unique<internal::PullListener>(
-      PullHandler(source_, formats_, options_, CommandLine()));
+      PullHandler(source_, formats_, options_, ShownCommandLine()));
   absl::Status status = listener->Start(*options_.address, static_cast<int>(*options_.port));
   if (status.ok()) listener_ = std::move(listener);
   return status;

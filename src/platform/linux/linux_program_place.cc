@@ -20,7 +20,7 @@ std::string HostName() {
 
 std::string ContainerId() { return ContainerIdIn(ContentOf("/proc/self/cgroup")); }
 
-std::string CommandLine() {
+std::string ProgramCommandLine() {
   std::string text = ContentOf("/proc/self/cmdline");
   while (text.ends_with('\0')) text.pop_back();
   return text;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "../made_profile.h"
 #include "gmock/gmock.h"
@@ -42,7 +43,26 @@ TEST_F(RecordingOutputTest, TheNameDecidesTheFormat) {
   EXPECT_TRUE(check("folder/").ok());
   EXPECT_TRUE(check(directory_.path().string()).ok());
   EXPECT_EQ(check("a.unknown").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(check("a%x.pb.gz").code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(check("-").message()), HasSubstr("-o FILE"));
+}
+
+TEST_F(RecordingOutputTest, APlaceThatTakesNoFileIsRefusedBefore) {
+  const absl::Status status = RecordingOutput(ToPath(PathOf("none/a.pb.gz")), Terminal()).Check();
+  EXPECT_FALSE(status.ok() || absl::IsInvalidArgument(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("none"));
+  // The check leaves nothing behind.
+  EXPECT_TRUE(RecordingOutput(ToPath(PathOf("a.pb.gz")), Terminal()).Check().ok());
+  EXPECT_TRUE(RecordingOutput(ToPath(PathOf("new/folder/")), Terminal()).Check().ok());
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
+}
+
+TEST_F(RecordingOutputTest, PatternsInTheNameAreFilledIn) {
+  RecordingOutput output(ToPath(PathOf("%n-%p-%%-%t.folded"), false), Terminal());
+  LoadedProfile loaded = SmallProfile();
+  loaded.profile.time_ns = 86'400'000'000'000;
+  EXPECT_TRUE(output.Deliver(std::move(loaded), 1));
+  EXPECT_TRUE(std::filesystem::exists(PathOf("program-12-%-19700102T000000Z.folded")));
 }
 
 TEST_F(RecordingOutputTest, AProfileIsWrittenAndItsFirstRowsAreSaid) {

@@ -1,7 +1,9 @@
 // KnownVariables: the STROBE_ variables of all parts of Strobe, whatever a program links.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +14,12 @@ namespace strobe::internal {
 inline constexpr std::string_view kVariablePrefix = "STROBE_";
 // `strobe record` sets STROBE_RECORD_X for what it preloads, X being that of an option.
 inline constexpr std::string_view kRecordPrefix = "STROBE_RECORD_";
+// `strobe record --duration` sets it for the programs that it records; they and their workers end
+// their sessions then.
+inline constexpr const char* kRecordingUntilVariable = "STROBE_RECORDING_UNTIL_NS";
+// By the monotonic clock, from the variable's value. INT64_MAX, which never comes, if the variable
+// has none or says no time.
+std::int64_t RecordingUntilNs(const std::optional<std::string>& value);
 
 // True for the variable of an option, of any library, and for what the command and the tests read.
 bool IsKnownVariable(std::string_view name);

@@ -1,6 +1,7 @@
 // ServeProgram: what a worker does with a connection, from the program's hello to its end.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,7 +13,9 @@
 #include "absl/status/statusor.h"
 #include "strobe/base/address.h"
 #include "strobe/base/visibility.h"
+#include "strobe/clock/system_clock.h"
 #include "strobe/core/options.h"
+#include "strobe/core/settings/known_variables.h"
 #include "strobe/export/parts.h"
 #include "strobe/runtime/channels/channel_arena.h"
 #include "strobe/worker/program/worker_process.h"
@@ -177,11 +180,35 @@ inline ServeEnd Refuse(const WorkerSocket& socket, const absl::Status& why) {
   return RefusalOf(why);
 }
 
-// Serves the session until its end.
-template <class Traits>
-ServeEnd ServeSession(const WorkerSocket& socket, WorkerSession<Traits>& session) {
+// Waits for the end of a program whose session has ended before it: the program would begin another
+// worker if this one ended.
+inline void AwaitEnd(const WorkerSocket& socket) {
+  const absl::Status over = absl::FailedPreconditionError("the recording is over");
   while (true) {
     const absl::StatusOr<Message> message = socket.Receive(kEndCheckPeriodNs);
+    if (absl::IsDeadlineExceeded(message.status()) && !WorkerPlatform::HasEnded()) continue;
+    if (message.ok()) CloseDescriptors(*message);
+    if (!message.ok() || message->kind == MessageKind::kStop) {
+      const std::uint64_t number = message.ok() ? message->number : 0;
+      static_cast<void>(socket.Send(AnswerOf(MessageKind::kStopped, absl::OkStatus(), number)));
+      return;
+    }
+    static_cast<void>(socket.Send(AnswerOf(MessageKind::kFlushed, over, message->number)));
+  }
+}
+
+// Serves the session until its end, or until that time.
+template <class Traits>
+ServeEnd ServeSession(const WorkerSocket& socket, WorkerSession<Traits>& session,
+                      std::int64_t until_ns) {
+  while (true) {
+    const std::int64_t left_ns = until_ns - SystemClock().MonotonicNs();
+    if (left_ns <= 0) {
+      const absl::Status status = session.End([] { return "recorded for the time asked for"; });
+      AwaitEnd(socket);
+      return status.ok() ? ServeEnd::kServed : ServeEnd::kFailed;
+    }
+    const absl::StatusOr<Message> message = socket.Receive(std::min(kEndCheckPeriodNs, left_ns));
     session.UpdateRecordings();
     if (absl::IsDeadlineExceeded(message.status()) && !WorkerPlatform::HasEnded()) continue;
     if (message.ok() && message->kind == MessageKind::kRecord) {
@@ -217,7 +244,9 @@ ServeEnd ServeGreeted(const WorkerSocket& socket, Greeting greeting, const Share
   const absl::Status begun = session.Begin();
   if (!socket.Send(AnswerOf(MessageKind::kWelcome, begun)).ok() || !begun.ok())
     return ServeEnd::kFailed;
-  return ServeSession(socket, session);
+  return ServeSession(
+      socket, session,
+      RecordingUntilNs(WorkerPlatform::EnvironmentVariable(kRecordingUntilVariable)));
 }
 
 // Serves the program at the other end until it stops or is gone: with the first of these traits

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -16,6 +17,7 @@ namespace strobe::internal {
 namespace {
 
 constexpr const char* kShell = "/bin/sh";
+constexpr std::array kEndingSignals{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 // What the kernel sends for an error of this process itself ends it at once.
 sigset_t WatchedSignals() {
@@ -65,7 +67,13 @@ Child::~Child() {
     tell_.Close();
     waitpid(id_, nullptr, 0);
   }
+  if (is_reaper_) prctl(PR_SET_CHILD_SUBREAPER, 0);
   sigaction(SIGCHLD, &child_action_before_, nullptr);
+}
+
+void Child::FollowTree() {
+  is_reaper_ = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+  is_following_ = is_reaper_;
 }
 
 void Child::Exec(const Program& program) const {
@@ -116,16 +124,28 @@ int Child::Run() {
 }
 
 void Child::Reap() {
-  while (!has_ended_ && waitpid(id_, &wait_status_, WNOHANG | WUNTRACED) == id_) {
-    has_ended_ = !WIFSTOPPED(wait_status_);
-    if (has_ended_) return;
-    raise(SIGSTOP);
-    kill(id_, SIGCONT);
+  while (!has_ended_ || is_following_) {
+    int status = 0;
+    const pid_t id = waitpid(is_following_ ? -1 : id_, &status, WNOHANG | WUNTRACED);
+    if (id <= 0) {
+      has_tree_ended_ = id < 0 && errno == ECHILD;
+      return;
+    }
+    if (id != id_) continue;
+    if (WIFSTOPPED(status)) {
+      raise(SIGSTOP);
+      kill(id_, SIGCONT);
+    } else {
+      has_ended_ = true;
+      wait_status_ = status;
+    }
   }
 }
 
-void Child::PassOn(const signalfd_siginfo& signal) const {
+void Child::PassOn(const signalfd_siginfo& signal) {
   const auto number = static_cast<int>(signal.ssi_signo);
+  is_asked_to_end_ =
+      is_asked_to_end_ || std::ranges::find(kEndingSignals, number) != kEndingSignals.end();
   if (has_ended_ || signal.ssi_code > 0 || number == SIGCHLD) return;
   if (signal.ssi_code == SI_QUEUE) {
     sigqueue(id_, number, {.sival_ptr = reinterpret_cast<void*>(signal.ssi_ptr)});
@@ -138,14 +158,19 @@ void Child::PassOn(const signalfd_siginfo& signal) const {
 bool Child::Update() {
   while (const auto signal = signals_->Next()) PassOn(*signal);
   Reap();
-  return has_ended_;
+  return has_ended_ && (!is_following_ || has_tree_ended_ || is_asked_to_end_);
 }
 
-void Child::Await(std::chrono::milliseconds period, const std::function<void()>& pause) {
+bool Child::Await(std::chrono::milliseconds period, const std::function<void()>& pause,
+                  std::chrono::steady_clock::time_point until) {
   pollfd signals{.fd = descriptor(), .events = POLLIN, .revents = 0};
   while (!Update()) {
-    if (poll(&signals, 1, static_cast<int>(period.count())) == 0) pause();
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= until) return false;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
+    if (poll(&signals, 1, static_cast<int>(std::min(period, left).count())) == 0) pause();
   }
+  return true;
 }
 
 int Child::EndAsChildDid() const {

@@ -20,6 +20,7 @@
 #include "perf/linux/perf_recorder.h"
 #include "record/record.h"
 #include "record_program.h"
+#include "recorded_processes.h"
 #include "signal_queue.h"
 
 namespace strobe::internal {
@@ -119,6 +120,7 @@ bool PerfRecording::Deliver(const absl::Status& status, const std::string& progr
 int PerfRecording::RunCommand(const std::string& path) {
   const std::string& name = options_.command[0];
   Child child;
+  if (!options_.until_parent) child.FollowTree();
   if (const int error = child.Fork({.path = path, .arguments = options_.command}); error != 0)
     return output_.Fail(absl::StrCat("no process for ", name, ": ", std::strerror(error)));
   RaiseDescriptorLimit();
@@ -127,10 +129,17 @@ int PerfRecording::RunCommand(const std::string& path) {
   if (const int error = child.Run(); error != 0)
     return output_.Fail(absl::StrCat(name, ": ", std::strerror(error)), kCannotRun);
   pollfd polled{child.descriptor(), POLLIN, 0};
-  const absl::Status status = Record(std::span(&polled, 1), [&] { return child.Update(); });
+  bool has_said_what_runs = false;
+  const absl::Status status = Record(std::span(&polled, 1), [&] {
+    const bool is_over = child.Update();
+    if (!is_over && child.has_ended() && !std::exchange(has_said_what_runs, true))
+      SayWhatRuns(output_, RecordedProcesses({}).RunningChildren());
+    return is_over;
+  });
   if (child.has_ended()) child.ReleaseSignals();
   const bool is_written = Deliver(status, std::filesystem::path(path).filename().string(),
                                   static_cast<std::uint64_t>(child.id()));
+  child.StopFollowing();
   if (!child.has_ended()) child.Await(kRound, [] {});
   const int command_status = child.EndAsChildDid();
   return command_status != 0 || is_written ? command_status : kFailed;
@@ -146,8 +155,9 @@ int PerfRecording::RunProcesses() {
     for (const std::uint32_t process : options_.processes) {
       processes.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
       polled.push_back({processes.back().get(), POLLIN, 0});
-      if (status = recorder_.Attach(process); !status.ok())
-        return output_.Fail(std::string(status.message()));
+      status = recorder_.Attach(process);
+      if (status.ok() && options_.has_children) status = recorder_.AttachDescendants(process);
+      if (!status.ok()) return output_.Fail(std::string(status.message()));
     }
     polled.push_back({signals.descriptor(), POLLIN, 0});
     std::size_t running = processes.size();

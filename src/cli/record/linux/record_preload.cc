@@ -1,12 +1,12 @@
 // strobe record CMD: the command, with a library preloaded that profiles it.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -19,7 +19,9 @@
 #include "record/record.h"
 #include "record_profile.h"
 #include "record_program.h"
-#include "recorded_workers.h"
+#include "recorded_processes.h"
+#include "recording_folder.h"
+#include "strobe/core/settings/known_variables.h"
 
 namespace strobe::internal {
 namespace {
@@ -29,9 +31,11 @@ constexpr int kExportPeriodS = 5;
 // How long workers may export after the program's end. Those of children that live on do not end.
 constexpr std::chrono::milliseconds kLongestExport(3000);
 constexpr const char* kOutputVariable = "STROBE_RECORD_OUTPUT_DIRECTORY";
-// By which the workers of recorded programs are found: they have none that begins STROBE_RECORD_.
+// By which the processes of a recording are found: workers have none that begins STROBE_RECORD_.
 constexpr const char* kRecordingVariable = "STROBE_RECORDING";
 constexpr std::chrono::milliseconds kTakePeriod(1000);
+// How often it is looked whether the programs have exported what they had when the time was over.
+constexpr std::chrono::milliseconds kLastTakePeriod(10);
 // More than a profiler takes that always runs: a recorded program often ends soon.
 constexpr const char* kMaxOverhead = "0.01";
 
@@ -54,41 +58,11 @@ std::string FindLibrary(bool has_allocations) {
   return {};
 }
 
-// A folder that the recorded processes export to. They know it as a file of this process, so those
-// that outlive this process leave nothing behind.
-class Folder {
- public:
-  Folder() {
-    std::error_code error;
-    const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
-    std::string pattern = (error ? std::filesystem::path("/tmp") : parent) / "strobe-record-XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) return;
-    path_ = pattern;
-    file_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  }
-  ~Folder() {
-    if (file_ >= 0) close(file_);
-    std::error_code error;
-    if (!path_.empty()) std::filesystem::remove_all(path_, error);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  [[nodiscard]] bool is_open() const { return file_ >= 0; }
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] std::string shared_path() const {
-    return absl::StrCat("/proc/", getpid(), "/fd/", file_);
-  }
-
- private:
-  std::string path_;
-  int file_ = -1;
-};
-
+using SteadyClock = std::chrono::steady_clock;
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 Variables VariablesFor(const RecordOptions& options, const std::string& library,
-                       const Folder& folder) {
+                       const RecordingFolder& folder, SteadyClock::time_point until) {
   const char* const preloaded = std::getenv("LD_PRELOAD");
   const bool has_others = preloaded != nullptr && *preloaded != '\0';
   Variables variables{{"LD_PRELOAD", has_others ? absl::StrCat(library, ":", preloaded) : library},
@@ -97,11 +71,19 @@ Variables VariablesFor(const RecordOptions& options, const std::string& library,
                       {"STROBE_RECORD_MAX_FILES", "1000000"},
                       // The command finds the names, when the program has ended.
                       {"STROBE_RECORD_SYMBOLS", "none"}};
+  // Also where there is none: this may be a part of another recording.
+  if (options.duration_s > 0 || std::getenv(kRecordingUntilVariable) != nullptr) {
+    variables.emplace_back(
+        kRecordingUntilVariable,
+        options.duration_s > 0
+            ? absl::StrCat(std::chrono::nanoseconds(until.time_since_epoch()).count())
+            : "");
+  }
   if (options.hz)
     variables.emplace_back("STROBE_RECORD_CPU_FREQUENCY_HZ", absl::StrCat(*options.hz));
   if (options.wall_hz)
     variables.emplace_back("STROBE_RECORD_WALL_FREQUENCY_HZ", absl::StrCat(*options.wall_hz));
-  if (options.uses_worker) {
+  if (options.mode == RecordingMode::kWorker) {
     variables.emplace_back("STROBE_RECORD_WORKER", "1");
     variables.emplace_back("STROBE_RECORD_WORKER_COMMAND", CommandPath().string());
     variables.emplace_back("STROBE_RECORD_WORKER_FALLBACK", "in_process");
@@ -117,41 +99,119 @@ Variables VariablesFor(const RecordOptions& options, const std::string& library,
   return variables;
 }
 
-// How long the recording has lasted, in seconds.
-double SecondsSince(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+class PreloadedRecording {
+ public:
+  PreloadedRecording(const RecordOptions& options, RecordingOutput& output, Child& child)
+      : options_(options), output_(output), profiles_(output), child_(child) {}
+
+  // Delivers the profile. The child may go on. Returns 0 if the program was run.
+  int Run(const std::string& program, const std::string& library);
+
+ private:
+  // Until all has ended, or the asked time is over.
+  void Attend();
+  // Now and then, meanwhile.
+  void Update();
+  // Takes what the programs have exported when the time was over.
+  void TakeLast();
+
+  const RecordOptions& options_;
+  RecordingOutput& output_;
+  RecordedProfiles profiles_;
+  Child& child_;
+  const RecordingFolder folder_;
+  const RecordedProcesses processes_{absl::StrCat(kRecordingVariable, "=", folder_.shared_path())};
+  std::optional<MappedFiles> files_;
+  SteadyClock::time_point begin_;
+  SteadyClock::time_point until_ = SteadyClock::time_point::max();
+  bool has_said_what_runs_ = false;
+};
+
+void PreloadedRecording::Update() {
+  if (!child_.has_ended()) files_->Update();
+  profiles_.Take(folder_.path());
+  output_.Print(std::chrono::duration<double>(SteadyClock::now() - begin_).count(),
+                profiles_.samples());
+  if (!child_.has_ended() || has_said_what_runs_) return;
+  const std::string children = processes_.RunningChildren();
+  // Workers end by themselves. One that does not is not waited for any longer than kLongestExport.
+  if (children.empty()) return child_.StopFollowing();
+  SayWhatRuns(output_, children);
+  has_said_what_runs_ = true;
 }
 
-// Returns 0 if the program was run.
-int Record(const RecordOptions& options, const std::string& program, const std::string& library,
-           RecordingOutput& output, Child& child) {
-  const Folder folder;
-  if (!folder.is_open()) return output.Fail("cannot make a temporary directory");
-  int error = child.Fork({.path = program,
-                          .arguments = options.command,
-                          .variables = VariablesFor(options, library, folder)});
-  if (error == 0) error = child.Run();
-  if (error != 0) return output.Fail(absl::StrCat(program, ": ", std::strerror(error)), kCannotRun);
-  RecordedProfiles profiles(output);
-  const auto begin = std::chrono::steady_clock::now();
-  MappedFiles files(child.id());
-  child.Await(kTakePeriod, [&] {
-    files.Update();
-    profiles.Take(folder.path());
-    output.Print(SecondsSince(begin), profiles.samples());
-  });
-  if (options.uses_worker)
-    AwaitWorkers(absl::StrCat(kRecordingVariable, "=", folder.shared_path()), kLongestExport);
-  profiles.Take(folder.path());
-  profiles.Finish(static_cast<std::uint64_t>(child.id()));
+// A program that has not exported after kLongestExport is not waited for.
+void PreloadedRecording::TakeLast() {
+  const auto unix_ns =
+      std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch());
+  const auto over_ns = unix_ns - (SteadyClock::now() - until_);
+  const SteadyClock::time_point latest = SteadyClock::now() + kLongestExport;
+  const std::vector<std::uint64_t> programs = processes_.Programs();
+  const auto has_all = [&] {
+    profiles_.Take(folder_.path());
+    return std::ranges::all_of(programs, [&](std::uint64_t program) {
+      return profiles_.HasUntil(program, over_ns.count()) || !processes_.IsOne(program);
+    });
+  };
+  child_.StopFollowing();
+  while (!has_all() && SteadyClock::now() < latest)
+    child_.Await(
+        kLastTakePeriod, [] {}, SteadyClock::now() + kLastTakePeriod);
+}
+
+void PreloadedRecording::Attend() {
+  const bool has_ended = child_.Await(
+      kTakePeriod, [this] { Update(); }, until_);
+  if (!has_ended) return TakeLast();
+  if (options_.mode == RecordingMode::kWorker) processes_.AwaitWorkers(kLongestExport);
+  profiles_.Take(folder_.path());
+}
+
+int PreloadedRecording::Run(const std::string& program, const std::string& library) {
+  if (!folder_.is_open()) return output_.Fail("cannot make a temporary directory");
+  if (!options_.until_parent) child_.FollowTree();
+  begin_ = SteadyClock::now();
+  if (options_.duration_s > 0)
+    until_ = begin_ + std::chrono::nanoseconds(std::llround(options_.duration_s * 1e9));
+  int error = child_.Fork({.path = program,
+                           .arguments = options_.command,
+                           .variables = VariablesFor(options_, library, folder_, until_)});
+  if (error == 0) error = child_.Run();
+  if (error != 0)
+    return output_.Fail(absl::StrCat(program, ": ", std::strerror(error)), kCannotRun);
+  files_.emplace(child_.id());
+  Attend();
+  profiles_.Finish(static_cast<std::uint64_t>(child_.id()));
   return 0;
 }
 
 }  // namespace
 
+int RunUnrecorded(const RecordOptions& options, RecordingOutput& output) {
+  const RecordedProgram program = FindProgram(options.command[0], RecordedBy::kNothing);
+  if (!program.refusal.empty()) return output.Fail(program.refusal, program.status);
+  Child child;
+  int error = child.Fork({.path = program.path, .arguments = options.command});
+  if (error == 0) error = child.Run();
+  if (error != 0)
+    return output.Fail(absl::StrCat(program.path, ": ", std::strerror(error)), kCannotRun);
+  child.Await(kTakePeriod, [] {});
+  return child.EndAsChildDid();
+}
+
 int RecordPreloaded(const RecordOptions& options, RecordingOutput& output) {
   const RecordedProgram program = FindProgram(options.command[0], RecordedBy::kPreload);
-  if (!program.refusal.empty()) return output.Fail(program.refusal, program.status);
+  const bool needs_library =
+      options.mode != RecordingMode::kChosen || options.allocations || options.wall_hz;
+  if (program.fits_perf && !needs_library) {
+    output.Say(absl::StrCat(program.refusal, ": perf events record it"));
+    return RecordPerf(options, output);
+  }
+  if (!program.refusal.empty()) {
+    const char* const instead =
+        program.fits_perf ? "; strobe record --perf profiles it from outside, by perf events" : "";
+    return output.Fail(absl::StrCat(program.refusal, instead), program.status);
+  }
   const std::string library = FindLibrary(options.allocations);
   if (library.empty() || library.find_first_of(": ") != std::string::npos) {
     return output.Fail(
@@ -159,8 +219,11 @@ int RecordPreloaded(const RecordOptions& options, RecordingOutput& output) {
         "or the installed libraries), or its path has a colon or a space");
   }
   Child child;
-  const int status = Record(options, program.path, library, output, child);
-  return status == 0 ? child.EndAsChildDid() : status;
+  const int status = PreloadedRecording(options, output, child).Run(program.path, library);
+  if (status != 0) return status;
+  child.StopFollowing();
+  child.Await(kTakePeriod, [] {});
+  return child.EndAsChildDid();
 }
 
 }  // namespace strobe::internal

@@ -67,9 +67,10 @@ absl::Status AddTo(LoadedProfile& sum, LoadedProfile added) {
 }
 
 void LabelByProcess(LoadedProfile& loaded, std::uint64_t process) {
-  const LabelSet label(
-      {{std::string(PerfThreads::kProcessLabel), static_cast<std::int64_t>(process)}});
-  for (LabelSet& set : loaded.profile.label_sets) set = set.Joined(label);
+  const LabelSet labels(
+      {{std::string(PerfThreads::kProcessLabel), static_cast<std::int64_t>(process)},
+       {std::string(PerfThreads::kProcessNameLabel), std::string(loaded.profile.program)}});
+  for (LabelSet& set : loaded.profile.label_sets) set = set.Joined(labels);
 }
 
 // Of the value type `samples`, if there is one.
@@ -109,12 +110,19 @@ void RecordedProfiles::LimitMoments(Profile& profile) {
   profile.moment_values.clear();
 }
 
+bool RecordedProfiles::HasUntil(std::uint64_t process, std::int64_t unix_ns) const {
+  const auto place = until_ns_.find(process);
+  return place != until_ns_.end() && place->second >= unix_ns;
+}
+
 absl::Status RecordedProfiles::TakeFile(const std::string& path, std::string_view name) {
   absl::StatusOr<LoadedProfile> loaded = ReadProfileFile(path, nullptr);
   if (!loaded.ok()) return loaded.status();
   const Origin origin = *OriginOf(name);
   // The accounts of a period say nothing of a sum.
   loaded->comments.clear();
+  std::int64_t& until_ns = until_ns_[origin.process];
+  until_ns = std::max(until_ns, loaded->profile.time_ns + loaded->profile.duration_ns);
   samples_ += SamplesOf(loaded->profile);
   LimitMoments(loaded->profile);
   const auto [place, is_new] = processes_.try_emplace(origin.process);

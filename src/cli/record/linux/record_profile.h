@@ -28,6 +28,8 @@ class RecordedProfiles {
   // files. The profiles of a process are added up. A file that does not read as a profile is
   // skipped, and named on standard error.
   void Take(const std::string& directory);
+  // True if a profile of the process has been taken that ends at that time since 1970, or later.
+  [[nodiscard]] bool HasUntil(std::uint64_t process, std::int64_t unix_ns) const;
   // How many samples the profiles that were taken have.
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
 
@@ -42,6 +44,7 @@ class RecordedProfiles {
 
   RecordingOutput& output_;
   std::map<std::uint64_t, LoadedProfile> processes_;
+  std::map<std::uint64_t, std::int64_t> until_ns_;  // the latest end of a profile of the process
   std::uint64_t samples_ = 0;
   const std::size_t max_moment_bytes_;
   std::size_t moment_bytes_ = 0;

@@ -29,7 +29,6 @@ constexpr int kMaxInterpreters = 4;
 constexpr const char* kLoaderName = "ld-linux-x86-64.so.2";
 constexpr std::size_t kMaxScriptHead = 256;
 constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
-constexpr const char* kPerf = "; strobe record --perf profiles it from outside, by perf events";
 
 // A file, read at offsets.
 class OpenedFile {
@@ -73,12 +72,17 @@ bool IsLoader(const std::string& path) {
   return name == kLoaderName || (name.starts_with("ld-2.") && name.ends_with(".so"));
 }
 
-// Why nothing can be preloaded into this ELF file; nullptr if it can be.
-const char* ElfRefusal(const std::string& file_path, const OpenedFile& file) {
+struct Refusal {
+  std::string sentence;  // empty if it can be recorded
+  bool fits_perf = false;
+};
+
+// Why nothing can be preloaded into this ELF file, in half a sentence.
+Refusal ElfRefusal(const std::string& file_path, const OpenedFile& file) {
   Elf64_Ehdr header{};
-  if (file.Read(0, &header, sizeof(header)) != sizeof(header)) return "is no complete program";
-  if (header.e_ident[EI_CLASS] != ELFCLASS64) return "is a 32-bit program";
-  if (header.e_machine != EM_X86_64) return "is a program for another architecture";
+  if (file.Read(0, &header, sizeof(header)) != sizeof(header)) return {"is no complete program"};
+  if (header.e_ident[EI_CLASS] != ELFCLASS64) return {"is a 32-bit program"};
+  if (header.e_machine != EM_X86_64) return {"is a program for another architecture"};
   for (std::size_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment{};
     const std::uint64_t offset = header.e_phoff + i * sizeof(segment);
@@ -87,14 +91,15 @@ const char* ElfRefusal(const std::string& file_path, const OpenedFile& file) {
     std::array<char, kMaxScriptHead> loader{};
     const std::size_t read = file.Read(segment.p_offset, loader.data(), loader.size() - 1);
     const std::string_view path(loader.data(), strnlen(loader.data(), read));
-    if (path.ends_with(absl::StrCat("/", kLoaderName))) return nullptr;
-    return "is linked with another C library than glibc";
+    if (path.ends_with(absl::StrCat("/", kLoaderName))) return {};
+    return {"is linked with another C library than glibc", true};
   }
-  return IsLoader(file_path) ? nullptr : "is statically linked";
+  if (IsLoader(file_path)) return {};
+  return {"is statically linked", true};
 }
 
 // Why the program at `path`, or what interprets it, cannot be recorded that way.
-std::string RefusalOf(std::string path, RecordedBy how) {
+Refusal RefusalOf(std::string path, RecordedBy how) {
   for (int i = 0; i < kMaxInterpreters; ++i) {
     struct stat status {};
     if (stat(path.c_str(), &status) != 0) return {};  // exec says what is wrong
@@ -104,15 +109,17 @@ std::string RefusalOf(std::string path, RecordedBy how) {
     const std::string_view text(head.data(), read);
     const bool is_elf = text.starts_with(std::string_view(ELFMAG, SELFMAG));
     if ((is_elf || !file.is_open()) && HasMoreRights(path, status)) {
-      return absl::StrCat(path,
-                          " runs with more rights than its user, who may not look into it; to "
-                          "record it, run strobe record as root");
+      return {.sentence = absl::StrCat(
+                  path,
+                  " runs with more rights than its user, who may not look into it; to record it, "
+                  "run strobe record as root")};
     }
     if (is_elf && how == RecordedBy::kPerfEvents) return {};
     if (is_elf) {
-      const char* const refusal = ElfRefusal(path, file);
-      if (refusal == nullptr) return {};
-      return absl::StrCat(path, " ", refusal, ", so nothing can be preloaded", kPerf);
+      Refusal refusal = ElfRefusal(path, file);
+      if (refusal.sentence.empty()) return {};
+      refusal.sentence = absl::StrCat(path, " ", refusal.sentence, ", so nothing can be preloaded");
+      return refusal;
     }
     path = InterpreterOf(text);
     if (path.empty()) return {};
@@ -192,7 +199,10 @@ RecordedProgram Find(const std::string& name) {
 
 RecordedProgram FindProgram(const std::string& name, RecordedBy how) {
   RecordedProgram program = Find(name);
-  if (program.refusal.empty()) program.refusal = RefusalOf(program.path, how);
+  if (!program.refusal.empty() || how == RecordedBy::kNothing) return program;
+  Refusal refusal = RefusalOf(program.path, how);
+  program.refusal = std::move(refusal.sentence);
+  program.fits_perf = refusal.fits_perf;
   return program;
 }
 

@@ -10,9 +10,11 @@ struct RecordedProgram {
   std::string path;     // of the file that exec is given
   std::string refusal;  // a sentence that says why it is not run; empty if it can be
   int status = 0;       // what a shell would return then: 126 or 127
+  // True if only the preloading is refused: perf events do not need it.
+  bool fits_perf = false;
 };
 
-enum class RecordedBy : std::uint8_t { kPreload, kPerfEvents };
+enum class RecordedBy : std::uint8_t { kPreload, kPerfEvents, kNothing };
 
 // Looks for `name` as a shell does, in PATH if it has no slash. Refuses a file that does not exist
 // or cannot be executed, and one that cannot be recorded that way:

@@ -103,4 +103,16 @@ absl::Status WriteFile(const std::string& path, const std::string& bytes) {
   return error == 0 ? absl::OkStatus() : Failed(error, path);
 }
 
+absl::Status CheckOutput(const std::string& path) {
+  const std::string place = FollowOwnLinks(path);
+  struct stat existing {};
+  const bool is_there = lstat(place.c_str(), &existing) == 0 && !S_ISLNK(existing.st_mode);
+  if (is_there && S_ISDIR(existing.st_mode)) return Failed(EISDIR, path);
+  if (is_there) return access(place.c_str(), W_OK) == 0 ? absl::OkStatus() : Failed(errno, path);
+  std::string temporary;
+  if (!OpenBeside(place, kOwnFileMode, temporary).is_open()) return Failed(errno, path);
+  unlink(temporary.c_str());
+  return absl::OkStatus();
+}
+
 }  // namespace strobe::internal

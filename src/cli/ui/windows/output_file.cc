@@ -36,4 +36,17 @@ absl::Status WriteFile(const std::string& path, const std::string& bytes) {
   return absl::UnavailableError(absl::StrCat("cannot write ", path, reason));
 }
 
+absl::Status CheckOutput(const std::string& path) {
+  std::filesystem::path temporary(std::u8string(path.begin(), path.end()));
+  std::error_code error;
+  if (std::filesystem::exists(temporary, error) && !std::filesystem::is_directory(temporary, error))
+    return absl::OkStatus();
+  temporary += ".new";
+  const bool is_directory = std::filesystem::is_directory(path, error);
+  if (is_directory || !Write(temporary, ""))
+    return absl::UnavailableError(absl::StrCat("cannot write ", path));
+  std::filesystem::remove(temporary, error);
+  return absl::OkStatus();
+}
+
 }  // namespace strobe::internal

@@ -1,5 +1,6 @@
 #include "../../../../src/cli/record/linux/child.h"
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -132,6 +133,50 @@ TEST_F(ChildTest, TheProgramHasTheMaskThatThisProcessHad) {
   ASSERT_NE(mask.find('\t'), std::string::npos) << mask;
   const auto blocked = std::strtoull(mask.c_str() + mask.find('\t'), nullptr, 16);
   EXPECT_EQ(static_cast<int>(blocked >> (SIGTERM - 1) & 1), sigismember(&before, SIGTERM));
+}
+
+// A shell that leaves a process without a parent, which ends when somebody opens the pipe.
+class LeftProcessTest : public ChildTest {
+ protected:
+  using Clock = std::chrono::steady_clock;
+
+  LeftProcessTest() { mkfifo(PathOf("pipe").c_str(), 0600); }
+  // Runs it until the shell has ended.
+  void RunShell() {
+    child_.FollowTree();
+    ASSERT_EQ(child_.Fork(Shell("(setsid sh -c ': < " + PathOf("pipe") + "' &); exit 5")), 0);
+    ASSERT_EQ(child_.Run(), 0);
+    while (!child_.has_ended())
+      ASSERT_FALSE(child_.Await(
+          kPeriod, [] {}, Clock::now() + kPeriod));
+  }
+  void EndLeft() const { const std::ofstream other_end(PathOf("pipe")); }
+
+  Child child_;
+};
+
+TEST_F(LeftProcessTest, IsWaitedForLikeTheProgram) {
+  RunShell();
+  EXPECT_FALSE(child_.Await(
+      kPeriod, [] {}, Clock::now()));
+  EndLeft();
+  EXPECT_TRUE(child_.Await(kPeriod, [] {}));
+  EXPECT_EQ(child_.EndAsChildDid(), 5);
+}
+
+TEST_F(LeftProcessTest, IsNotWaitedForAfterASignalThatAsksForTheEnd) {
+  RunShell();
+  kill(getpid(), SIGINT);
+  EXPECT_TRUE(child_.Await(kPeriod, [] {}));
+  EXPECT_EQ(child_.EndAsChildDid(), 5);
+  EndLeft();
+}
+
+TEST_F(LeftProcessTest, IsNotWaitedForWhenNobodyFollows) {
+  RunShell();
+  child_.StopFollowing();
+  EXPECT_TRUE(child_.Await(kPeriod, [] {}));
+  EndLeft();
 }
 
 }  // namespace
