@@ -109,32 +109,36 @@ def check_stacks(path, output):
     return unseen
 
 
-def run_for_one_profile(program, command, directory):
+def waiting(command, thread):
+    """The names that a profile has of a thread that uses next to no CPU time. Clocks of threads on Windows may count whole ticks alone."""
+    return set() if command[-1].endswith(".exe") else {thread}
+
+
+def run_for_one_profile(program, command, directory, threads):
     """Runs an example that leaves one profile; returns its bytes."""
     run(command, directory)
     profiles = list((directory / "strobe-profiles").iterdir())
     check(len(profiles) == 1, f"expected one profile, found {profiles}")
     check(re.fullmatch(program + r"\.\d+\.0\.pb\.gz", profiles[0].name), f"unexpected name {profiles[0].name}")
     profile = strings_of(profiles[0])
-    check(not not_in(profile, ["main", "cpu", "nanoseconds"]), f"the profile has not: {not_in(profile, ['main', 'cpu', 'nanoseconds'])}")
+    unseen = not_in(profile, threads | {"cpu", "nanoseconds"})
+    check(not unseen, f"the profile has not: {unseen}")
     return profile
 
 
 def test_minimal(command, directory):
-    run_for_one_profile("minimal", command, directory)
+    run_for_one_profile("minimal", command, directory, {"main"})
     (profile,) = (directory / "strobe-profiles").iterdir()
     return set() if any(not stack[-1].startswith("[") for _, _, stack in stacks_of(profile)) else {"a whole stack"}
 
 
 def test_global(command, directory):
-    profile = run_for_one_profile("global", command, directory)
-    check(b"worker" in profile, "the threads are not in the profile")
+    profile = run_for_one_profile("global", command, directory, {"worker"} | waiting(command, "main"))
     return not_in(profile, ["RunWorker"])
 
 
 def test_reference(command, directory):
-    profile = run_for_one_profile("reference", command, directory)
-    check(not not_in(profile, ["renderer 0", "renderer 1"]), "the threads are not in the profile")
+    profile = run_for_one_profile("reference", command, directory, {"renderer 0", "renderer 1"} | waiting(command, "main"))
     return not_in(profile, ["RunThread"])
 
 

@@ -193,7 +193,7 @@ TEST_F(Configuration, AnOutputDirectoryThatIsAFileIsRefusedAtTheStart) {
   EXPECT_THAT(result.output, AllOf(HasSubstr("started: 0\n"), HasSubstr("the program ran\n")));
   ASSERT_EQ(result.errors.size(), 1U) << ::testing::PrintToString(result.errors);
   EXPECT_THAT(result.errors[0],
-              AllOf(HasSubstr("cannot start"), HasSubstr((root_ / "out").string()),
+              AllOf(HasSubstr("cannot start"), HasSubstr((root_ / "out").generic_string()),
                     HasSubstr("STROBE_OUTPUT_DIRECTORY")));
 }
 

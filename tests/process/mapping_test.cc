@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "gtest/gtest.h"
 
@@ -37,7 +38,9 @@ TEST(ParseMaps, LeavesOutWhatIsNoMapping) {
 TEST(LinksTo, LeadToTheFileWhateverHasBecomeOfItsPath) {
   const auto maps = ReadMaps("self");
   if (!maps.ok()) GTEST_SKIP() << maps.status().ToString();
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  std::error_code error;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  if (error) GTEST_SKIP() << "no links in /proc";
   const auto own = std::ranges::find(*maps, program, &Mapping::path);
   ASSERT_NE(own, maps->end());
   EXPECT_NE(own->inode, 0u);

@@ -75,6 +75,7 @@ void SayError(const std::string& what) { std::fprintf(stderr, "strobe: %s\n", wh
 
 CommandLine::CommandLine() {
   app_.name("strobe");
+  app_.allow_windows_style_options(false);  // a path may begin with '/' on every system
   app_.require_subcommand(1);
   app_.set_help_flag("-h,--help", "What the command can do");
   app_.set_version_flag("--version", "strobe " STROBE_VERSION, "The version");

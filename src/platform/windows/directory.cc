@@ -22,13 +22,14 @@ using internal::WideFromUtf8;
 constexpr std::int64_t kFileTimeNs = 100;
 constexpr std::int64_t kUnixEpochFileTime = 116'444'736'000'000'000;
 
-absl::Status SystemError(DWORD error, const char* doing, const std::string& path) {
-  const auto value = static_cast<int>(error);
-  const std::error_condition condition = std::system_category().default_error_condition(value);
+absl::Status ErrorStatus(const std::error_code& error, const char* doing, const std::string& path) {
+  const std::error_condition condition = error.default_error_condition();
   const bool is_errno = condition.category() == std::generic_category();
   return {is_errno ? absl::ErrnoToStatusCode(condition.value()) : absl::StatusCode::kUnknown,
-          absl::StrCat(doing, " ", path, ": ", std::system_category().message(value), " [", value,
-                       "]")};
+          absl::StrCat(doing, " ", path, ": ", error.message(), " [", error.value(), "]")};
+}
+absl::Status SystemError(DWORD error, const char* doing, const std::string& path) {
+  return ErrorStatus({static_cast<int>(error), std::system_category()}, doing, path);
 }
 
 class FileHandle {
@@ -226,7 +227,8 @@ absl::StatusOr<std::unique_ptr<ProfileDirectory>> WindowsDirectories::Open(
     const std::string& path) const {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(WideFromUtf8(path)), error);
-  if (error) return SystemError(static_cast<DWORD>(error.value()), "cannot create directory", path);
+  // The value may be an errno: the C++ library finds some errors itself.
+  if (error) return ErrorStatus(error, "cannot create directory", path);
   return OpenExisting(path);
 }
 

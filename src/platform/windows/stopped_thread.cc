@@ -9,6 +9,7 @@
 
 #include "exit_lock.h"
 #include "strobe/platform/capture_target.h"
+#include "strobe/platform/windows/windows_platform.h"
 
 namespace strobe::internal {
 namespace {
@@ -74,15 +75,10 @@ class Watchdog {
   bool Start() {
     const std::lock_guard lock(mutex_);
     if (is_started_) return true;
-    const HANDLE thread = CreateThread(
-        nullptr, 0,
-        [](void* self) -> DWORD {
-          static_cast<Watchdog*>(self)->Run();
-          return 0;
-        },
-        this, 0, nullptr);
-    is_started_ = thread != nullptr;
-    if (is_started_) CloseHandle(thread);
+    WindowsPlatform::OwnThread thread =
+        WindowsPlatform::RunOnOwnThread("strobe-watchdog", [this] { Run(); });
+    is_started_ = thread.IsRunning();
+    thread.Detach();
     return is_started_;
   }
 

@@ -76,11 +76,23 @@ TEST_F(UnregisteredCheckTest, ThreadsThatHaveEndedCount) {
 
 TEST_F(UnregisteredCheckTest, LittleIsNotWorthAWord) {
   UnregisteredCheck<ManualPlatform> check(counters_);
-  ManualPlatform::RunFor(2, kLeastUnregisteredNs - 1);
+  ManualPlatform::RunFor(2, kLeastUnregisteredNs<ManualPlatform> - 1);
   EXPECT_EQ(check.EndPeriod(Ids{1}), UnregisteredThreads()) << "all, but of hardly anything";
   RunRegistered(1, 10'000 * kMillisecondNs);
   ManualPlatform::RunFor(2, 1'000 * kMillisecondNs);
   EXPECT_EQ(check.EndPeriod(Ids{1}), UnregisteredThreads()) << "a tenth of it would be 1.1 s";
+}
+
+struct TickingPlatform : ManualPlatform {
+  static constexpr bool kHasFineCpuClocks = false;
+};
+
+TEST_F(UnregisteredCheckTest, WhatClocksMayBeLateByIsNotWorthAWord) {
+  UnregisteredCheck<TickingPlatform> check(counters_);
+  ManualPlatform::RunFor(2, kLeastUnregisteredNs<ManualPlatform>);
+  EXPECT_EQ(check.EndPeriod(Ids{1}), UnregisteredThreads());
+  ManualPlatform::RunFor(2, kLeastUnregisteredNs<TickingPlatform>);
+  EXPECT_DOUBLE_EQ(check.EndPeriod(Ids{1}).share, 1);
 }
 
 TEST_F(UnregisteredCheckTest, ThreadsThatLiveAreFoundAtAnyTime) {

@@ -17,8 +17,11 @@ namespace strobe {
 namespace STROBE_HIDDEN internal {
 
 // Less CPU time in a period is not worth a word: the clocks of other processes' threads may be late
-// by a tick each.
-inline constexpr std::int64_t kLeastUnregisteredNs = 50'000'000;
+// by a tick each. Clocks that advance by ticks alone are late in every process, once for a thread's
+// user time and once for its system time: here half a dozen threads may be.
+template <class Platform>
+inline constexpr std::int64_t kLeastUnregisteredNs =
+    Platform::kHasFineCpuClocks ? 50'000'000 : 200'000'000;
 
 // Those of `threads` that are not in `registered`, and the share that they have of the CPU clocks
 // of all, however small. `name_of` returns a thread's name.
@@ -57,7 +60,7 @@ class UnregisteredCheck {
     if (begin.process_ns < 0 || end.process_ns < 0) return {};
     const std::int64_t program_ns = end.process_ns - begin.process_ns - (end.own_ns - begin.own_ns);
     const std::int64_t others_ns = program_ns - (end.registered_ns - begin.registered_ns);
-    if (others_ns < kLeastUnregisteredNs) return {};
+    if (others_ns < kLeastUnregisteredNs<Platform>) return {};
     const double share = static_cast<double>(others_ns) / static_cast<double>(program_ns);
     if (share < UnregisteredThreads::kLeastShare) return {};
     UnregisteredThreads found = DescribeUnregistered<Platform>(std::move(registered));
