@@ -39,7 +39,7 @@ void AppendUtf8(std::string& text, std::uint32_t c) {
 
 bool IsCodePoint(std::uint64_t c) { return c < 0x110000 && (c < 0xD800 || c > 0xDFFF); }
 
-// An identifier with letters beyond ASCII: Punycode (RFC 3492) with '_' for '-'. Empty for an error.
+// An identifier with letters beyond ASCII: Punycode (RFC 3492) with '_' for '-'. Empty if wrong.
 std::string FromPunycode(std::string_view text) {
   constexpr std::uint64_t kBase = 36, kLeast = 1, kMost = 26, kSkew = 38, kDamp = 700;
   constexpr std::size_t kMaxLetters = 256;

@@ -1,5 +1,5 @@
-// The names of functions of Rust, in both ways in which its compiler writes them. Each takes bounded
-// time and memory whatever the name is.
+// The names of functions of Rust, in both ways in which its compiler writes them. Each takes
+// bounded time and memory whatever the name is.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ inline constexpr std::size_t kMaxRustBytes = 64 * 1024;
 // "<core::option::Option<T>>::map::<u8>". Empty if it is none, or says more than kMaxRustBytes.
 std::string RustName(std::string_view symbol);
 
-// Before that, the compiler wrote paths as C++ names, with a hash as the last part, and with what no
-// such name can have in words, as "$LT$" for "<". Takes a name that is demangled as one of C++. The
-// name itself if it has no such hash.
+// Before that, the compiler wrote paths as C++ names, with a hash as the last part, and with what
+// no such name can have in words, as "$LT$" for "<". Takes a name that is demangled as one of C++.
+// The name itself if it has no such hash.
 std::string LegacyRustName(std::string_view demangled);
 
 }  // namespace strobe::internal
