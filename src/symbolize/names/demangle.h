@@ -6,8 +6,9 @@
 
 namespace strobe::internal {
 
-// Demangles the names of one profile, of C++ and of Rust, within limits. A mangled name refers back to its own parts, so
-// two hundred hostile bytes can stand for megabytes of text. Such names stay mangled.
+// Demangles the names of one profile, of C++ and of Rust, within limits. A mangled name refers back
+// to its own parts, so two hundred hostile bytes can stand for megabytes of text. Such names stay
+// mangled.
 class Demangler {
  public:
   // The most work for one name: the estimated bytes of its text.

@@ -3,84 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "letters.h"
 
 namespace strobe::internal {
 namespace {
 
-constexpr std::size_t kHashDigits = 16;
+constexpr std::size_t kMaxDigits = 16;  // of a constant of 64 bits
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
 bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
-bool IsHexDigit(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); }
-
-void AppendUtf8(std::string& text, std::uint32_t c) {
-  const auto add = [&text](std::uint32_t byte) { text += static_cast<char>(byte); };
-  const auto add_rest = [&](int shift) { add(0x80 | (c >> shift & 0x3F)); };
-  if (c < 0x80) return add(c);
-  if (c < 0x800) {
-    add(0xC0 | c >> 6);
-  } else if (c < 0x10000) {
-    add(0xE0 | c >> 12);
-    add_rest(6);
-  } else {
-    add(0xF0 | c >> 18);
-    add_rest(12);
-    add_rest(6);
-  }
-  add_rest(0);
-}
-
-bool IsCodePoint(std::uint64_t c) { return c < 0x110000 && (c < 0xD800 || c > 0xDFFF); }
-
-// An identifier with letters beyond ASCII: Punycode (RFC 3492) with '_' for '-'. Empty if wrong.
-std::string FromPunycode(std::string_view text) {
-  constexpr std::uint64_t kBase = 36, kLeast = 1, kMost = 26, kSkew = 38, kDamp = 700;
-  constexpr std::size_t kMaxLetters = 256;
-  const std::size_t mark = text.rfind('_');
-  std::vector<std::uint32_t> letters;
-  if (mark != std::string_view::npos) {
-    letters.assign(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(mark));
-    text.remove_prefix(mark + 1);
-  }
-  std::uint64_t c = 128, place = 0, bias = 72, damp = kDamp;
-  while (!text.empty()) {
-    std::uint64_t delta = 0, weight = 1;
-    for (std::uint64_t k = kBase;; k += kBase) {
-      if (text.empty() || weight > UINT32_MAX) return {};
-      const char letter = text.front();
-      text.remove_prefix(1);
-      if (!IsDigit(letter) && !IsLower(letter)) return {};
-      const auto digit =
-          static_cast<std::uint64_t>(IsDigit(letter) ? letter - '0' + 26 : letter - 'a');
-      delta += digit * weight;
-      const std::uint64_t limit = std::clamp(k > bias ? k - bias : kLeast, kLeast, kMost);
-      if (digit < limit) break;
-      weight *= kBase - limit;
-    }
-    const std::uint64_t count = letters.size() + 1;
-    place += delta;
-    c += place / count;
-    place %= count;
-    if (!IsCodePoint(c) || count > kMaxLetters) return {};
-    letters.insert(letters.begin() + static_cast<std::ptrdiff_t>(place),
-                   static_cast<std::uint32_t>(c));
-    ++place;
-    delta = delta / damp + delta / damp / count;
-    damp = 2;
-    for (bias = 0; delta > (kBase - kLeast) * kMost / 2; bias += kBase) delta /= kBase - kLeast;
-    bias += kBase * delta / (delta + kSkew);
-  }
-  std::string utf8;
-  for (const std::uint32_t letter : letters) AppendUtf8(utf8, letter);
-  return utf8;
-}
 
 constexpr std::array<std::pair<char, std::string_view>, 21> kBasicTypes{
     {{'a', "i8"},   {'b', "bool"},  {'c', "char"},  {'d', "f64"}, {'e', "str"}, {'f', "f32"},
@@ -409,7 +343,7 @@ class Reader {
     if (!Take('_')) failed_ = true;
     std::uint64_t value = 0;
     const bool fits =
-        digits.size() <= kHashDigits && (digits.empty() || absl::SimpleHexAtoi(digits, &value));
+        digits.size() <= kMaxDigits && (digits.empty() || absl::SimpleHexAtoi(digits, &value));
     if (failed_) return;
     if (type == 'b') return Write(value != 0 ? "true" : "false");
     if (type == 'c') return Character(value);
@@ -451,29 +385,6 @@ class Reader {
   bool failed_ = false;
 };
 
-// What a word between two '$' stands for; nullopt if it is none.
-std::optional<std::string> LegacyLetter(std::string_view word) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kWords{{{"SP", "@"},
-                                                                                 {"BP", "*"},
-                                                                                 {"RF", "&"},
-                                                                                 {"LT", "<"},
-                                                                                 {"GT", ">"},
-                                                                                 {"LP", "("},
-                                                                                 {"RP", ")"},
-                                                                                 {"C", ","}}};
-  for (const auto& [known, letter] : kWords) {
-    if (word == known) return std::string(letter);
-  }
-  std::uint32_t c = 0;
-  if (!word.starts_with('u') || word.size() > 7 ||
-      !absl::SimpleHexAtoi(absl::string_view(word.data() + 1, word.size() - 1), &c) ||
-      !IsCodePoint(c) || c < 0x20)
-    return std::nullopt;
-  std::string text;
-  AppendUtf8(text, c);
-  return text;
-}
-
 }  // namespace
 
 std::string RustName(std::string_view symbol) {
@@ -483,36 +394,6 @@ std::string RustName(std::string_view symbol) {
   std::string name = Reader(symbol.substr(2, end - 2)).ReadSymbol();
   const std::string_view suffix = symbol.substr(end);
   if (!name.empty() && !suffix.starts_with(".llvm.")) name.append(suffix);
-  return name;
-}
-
-std::string LegacyRustName(std::string_view demangled) {
-  constexpr std::string_view kHash = "::h";
-  const std::size_t hash = demangled.rfind(kHash);
-  if (hash == std::string_view::npos || hash + kHash.size() + kHashDigits != demangled.size() ||
-      !std::ranges::all_of(demangled.substr(hash + kHash.size()), IsHexDigit))
-    return std::string(demangled);
-  demangled = demangled.substr(0, hash);
-  std::string name;
-  while (!demangled.empty()) {
-    const bool is_begin = name.empty() || name.ends_with("::");
-    const std::size_t end = demangled.front() == '$' ? demangled.find('$', 1) : 0;
-    std::optional<std::string> letter;
-    if (end != 0 && end != std::string_view::npos)
-      letter = LegacyLetter(demangled.substr(1, end - 1));
-    if (letter) {
-      name += *letter;
-      demangled.remove_prefix(end + 1);
-    } else if (is_begin && demangled.starts_with("_$")) {
-      demangled.remove_prefix(1);
-    } else if (demangled.starts_with("..")) {
-      name += "::";
-      demangled.remove_prefix(2);
-    } else {
-      name += demangled.front();
-      demangled.remove_prefix(1);
-    }
-  }
   return name;
 }
 
