@@ -229,8 +229,9 @@ DirectoryExporter::DirectoryExporter(const ProfileDirectories& directories,
 
 absl::StatusOr<const ProfileDirectory*> DirectoryExporter::Open() {
   std::unique_ptr<ProfileDirectory>& held = held_.directory;
-  if (held != nullptr && held->IsThere()) return held.get();
-  absl::StatusOr<std::unique_ptr<ProfileDirectory>> opened = directories_->Open(directory_);
+  absl::StatusOr<std::unique_ptr<ProfileDirectory>> opened = directories_->OpenExisting(directory_);
+  if (!opened.ok() && held != nullptr && held->IsThere()) return held.get();
+  if (!opened.ok()) opened = directories_->Open(directory_);
   if (!opened.ok()) return opened.status();
   held = *std::move(opened);
   return held.get();
@@ -254,7 +255,9 @@ absl::StatusOr<std::string> DirectoryExporter::Export(const ExportRequest& reque
   const absl::StatusOr<const ProfileDirectory*> directory = Open();
   if (!directory.ok()) return WithoutRefusal(directory.status());
   FileExport file(**directory, request);
-  if (absl::Status status = file.Write(request.bytes); !status.ok()) return WithoutRefusal(status);
+  absl::Status status = file.Write(request.bytes);
+  if (absl::IsNotFound(status)) held_.directory.reset();  // some systems do not say that it is gone
+  if (!status.ok()) return WithoutRefusal(status);
   // The profile is delivered, even if there is no memory for what follows.
   std::string path;
   static_cast<void>(internal::HasMemoryFor([&] {

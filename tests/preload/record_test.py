@@ -17,6 +17,7 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -240,6 +241,62 @@ def durations(recorder):
         equal(profile.read_bytes(), recorded, "the profile at the end %s" % how)
         process.stdout.close()
         process.stderr.close()
+
+
+def periods(recorder):
+    """A program that goes on has a profile for each period. They add up to what it has worked, whether a server takes them or not."""
+    def worked(how, *arguments, every="1"):
+        recorded = recorder.record(recorder.program, "busy", "2.5", arguments=["--every", every, *how, *arguments])
+        equal(recorded.returncode, 0, "the program %s: %r" % (how, recorded.stderr))
+        return recorded
+
+    def files_of(how, pattern):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=recorder.directory))
+        recorded = worked(how, "-o", "%s/%s" % (folder, pattern))
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        total = sum(recorder.top(file=str(file))[0] for file in files)
+        recorder.check_total(total, float(recorded.stdout), "%d periods %s" % (len(files), how))
+        return len(files)
+
+    for how, pattern in (([], "each/"), (["--worker"], "each/"), ([], "%n-%t.pb.gz")):
+        # On a busy machine, all that the program has exported may come in the last period.
+        work_until(lambda count: failures or count > 1, lambda how=how, pattern=pattern: files_of(how, pattern), "a profile before the end")
+    # A server that takes no profile is not waited for: what it does not take is in files.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        recorder.environment.update(STROBE_HTTP_ATTEMPTS="1", STROBE_HTTP_TIMEOUT_S="1")
+        folder = pathlib.Path(tempfile.mkdtemp(dir=recorder.directory))
+        recorded = worked([], "-o", str(folder) + "/", "--http", "http://127.0.0.1:%d/" % silent.getsockname()[1])
+        total = sum(recorder.top(file=str(file))[0] for file in folder.iterdir())
+        recorder.check_total(total, float(recorded.stdout), "periods that no server takes")
+    refused = recorder.bare(recorder.strobe, "record", "--every", "5", "-o", "one.pb.gz", "true")
+    check(refused.returncode == 2 and b"again and again" in refused.stderr, "one file for all periods: %r" % refused.stderr)
+
+
+def killed_command(recorder):
+    """The profiles of a command that is killed are left, and the next recording says where."""
+    process = subprocess.Popen([recorder.strobe, "record", "-o", "out.pb.gz", recorder.program, "ask"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, cwd=recorder.directory, env=recorder.environment)
+    equal(process.stdout.readline(), b"ready\n", "the program's first line")
+    process.kill()
+    process.wait(TIMEOUT_S)
+    process.stdin.close()  # the program goes on
+    worked = float(process.stdout.read())
+    process.stdout.close()
+    found = []
+
+    def say_where():
+        said = recorder.record("true").stderr.decode()
+        return found.append(re.search(r"profiles are left: strobe merge (\S+)/\*.pb.gz -o FILE", said)) or found[-1]
+
+    # The program's last export comes when it has closed its output, or before.
+    work_until(lambda match: match is not None, say_where, "where the profiles are")
+    folder = found[-1][1]
+    wait_until(lambda: any(name.endswith(".pb.gz") for name in os.listdir(folder)), "a profile")
+    files = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".pb.gz")]
+    equal(recorder.bare(recorder.strobe, "merge", *files, "-o", "left.pb.gz").returncode, 0, "strobe merge")
+    total, _ = recorder.top(file="left.pb.gz")
+    check(total >= worked, "%.3f s in what is left, it has worked for %.3f s" % (total, worked))
+    shutil.rmtree(os.path.dirname(folder))
 
 
 def other_root(recorder):

@@ -219,6 +219,26 @@ int WaitForEver() {
   return 0;
 }
 
+// Works so many seconds, and prints by the thread's clock how many.
+int WorkFor(double seconds) {
+  const double begin = CpuSeconds(CLOCK_THREAD_CPUTIME_ID);
+  Work<1>(seconds);
+  std::printf("%.9f\n", CpuSeconds(CLOCK_THREAD_CPUTIME_ID) - begin);
+  return 0;
+}
+
+// Prints a line, waits for the end of its input, works, and prints how long by the thread's clock.
+int WorkWhenTold() {
+  std::puts("ready");
+  std::fflush(stdout);
+  while (std::getchar() != EOF) {
+  }
+  const double begin = CpuSeconds(CLOCK_THREAD_CPUTIME_ID);
+  WorkOfMain();
+  std::printf("%.9f\n", CpuSeconds(CLOCK_THREAD_CPUTIME_ID) - begin);
+  return 0;
+}
+
 // Works as another user.
 int BecomeNobody() {
   constexpr uid_t kNobody = 65534;
@@ -264,6 +284,8 @@ int main(int count, char** arguments) {
   }
   if (mode == "forks") return RunForks(arguments[0]);
   if (mode == "surroundings") return PrintSurroundings();
+  if (mode == "busy" && count > 2) return WorkFor(std::strtod(arguments[2], nullptr));
+  if (mode == "ask") return WorkWhenTold();
   if (mode == "setuid") return BecomeNobody();
   if (mode == "chroot" && count > 2) return ChangeRoot(arguments[2]);
   if (mode == "signal") return AwaitSignal();

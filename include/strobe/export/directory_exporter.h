@@ -28,8 +28,8 @@ namespace strobe {
 //   with names of this program's own pattern are removed; never the file just written.
 // * A relative directory is resolved when the exporter is constructed, so that a later change of
 //   the working directory has no effect. Missing directories are created, with mode 0700, by Check
-//   or Export. Both hold the directory open from then on, unless it is removed: a program that has
-//   changed its root, or given up rights that the path needs, goes on to write there.
+//   or Export. Both hold it open from then on, and use it where its path leads nowhere any more: in
+//   a program that has changed its root, or has given up rights that the path needs.
 class DirectoryExporter {
  public:
   static constexpr bool kBringsNoFiles = true;

@@ -1,6 +1,7 @@
 #include "jit_names.h"
 
 #include <algorithm>
+#include <fstream>
 #include <iterator>
 
 #include "absl/strings/numbers.h"
@@ -54,10 +55,27 @@ std::string_view JitFunctions::Find(Address address) const {
   return address < function.limit ? std::string_view(function.name) : std::string_view();
 }
 
+std::string JitListPath(std::uint32_t process, std::string_view status) {
+  constexpr std::string_view kKey = "\nNSpid:";
+  std::string id = absl::StrCat(process);
+  if (const std::size_t key = status.find(kKey); key != std::string_view::npos) {
+    // Its id in each namespace, its own last.
+    status = status.substr(key + kKey.size());
+    status = status.substr(0, status.find('\n'));
+    id = std::string(status.substr(status.find_last_of(" \t") + 1));
+  }
+  return absl::StrCat("/tmp/perf-", id, ".map");
+}
+
 std::string_view JitNames::Find(std::uint32_t process, Address address) {
   if (lists_.size() >= kMaxProcesses && !lists_.contains(process)) lists_.clear();
   const auto [place, is_new] = lists_.try_emplace(process);
   List& list = place->second;
+  if (is_new) {
+    std::ifstream status(absl::StrCat("/proc/", process, "/status"));
+    const std::string text(std::istreambuf_iterator<char>(status), {});
+    list.path = JitListPath(process, text);
+  }
   while (is_new && ReadMore(process, list)) {
   }
   std::string_view name = list.functions.Find(address);
@@ -83,8 +101,11 @@ void JitNames::Name(LoadedProfile& loaded, std::uint32_t process) {
 
 // Whole lines only: the process may be about to write one. False if there is nothing new.
 bool JitNames::ReadMore(std::uint32_t process, List& list) {
-  std::string text =
-      ReadOwnFile(absl::StrCat("/tmp/perf-", process, ".map"), list.read_bytes, kMaxReadBytes);
+  // A process that has ended has no root.
+  std::string text;
+  for (const std::string& root : {absl::StrCat("/proc/", process, "/root"), std::string()}) {
+    if (text.empty()) text = ReadFileOf(process, root + list.path, list.read_bytes, kMaxReadBytes);
+  }
   text.resize(text.rfind('\n') + 1);
   list.read_bytes += text.size();
   list.functions.Add(text);

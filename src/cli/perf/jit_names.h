@@ -1,4 +1,5 @@
-// JitNames: functions that processes have generated, as /tmp/perf-PID.map lists them.
+// JitNames: functions that processes have generated, as /tmp/perf-PID.map lists them. A process in
+// a container has a /tmp and an id of its own.
 #pragma once
 
 #include <cstddef>
@@ -37,13 +38,18 @@ class JitFunctions {
   std::map<Address, Function> functions_;  // by start; no two overlap
 };
 
+// Where a process with that /proc/PID/status writes its list, below its own root: "/tmp/perf-N.map"
+// with the id that it has for itself.
+std::string JitListPath(std::uint32_t process, std::string_view status);
+
 class JitNames {
  public:
   static constexpr std::size_t kMaxProcesses = 1024;
   static constexpr std::size_t kMaxReadBytes = std::size_t{16} << 20;  // at a time
 
   // The function of a process at `address`; empty if no list has it. Reads what the process's list
-  // has gained since. A list counts only if this user or root has written it. Valid until the next
+  // has gained since. A list counts only if this user, root or the process's
+  // user has written it. Valid until the next
   // call.
   std::string_view Find(std::uint32_t process, Address address);
   // Names the frames of a profile of `process` that are in no module.
@@ -53,6 +59,7 @@ class JitNames {
   struct List {
     JitFunctions functions;
     std::uint64_t read_bytes = 0;
+    std::string path;  // below the process's own root
   };
 
   static bool ReadMore(std::uint32_t process, List& list);

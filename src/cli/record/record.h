@@ -27,8 +27,9 @@ struct RecordOptions {
   std::optional<double> hz;              // samples per second of CPU time, if given
   std::vector<std::string> debug_directories;
   OutputOptions output;
-  double duration_s = 0;      // 0: until the end
-  bool until_parent = false;  // of the program alone, and not of all that it starts
+  std::optional<double> every_s;  // a profile for each so many seconds, if given
+  double duration_s = 0;          // 0: until the end
+  bool until_parent = false;      // of the program alone, and not of all that it starts
   // Of a preloaded library.
   std::optional<double> wall_hz;  // samples per second of each thread, if given
   bool allocations = false;

@@ -63,7 +63,7 @@ void DeclareRecording(CLI::App& app, RecordOptions& options) {
                  "Samples per second of CPU time of a thread. Default: 100; of perf events, 99")
       ->check(CLI::Range(0.0, 20000.0));
   app.add_option("--duration", options.duration_s, "Stop after this many seconds")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(0.001, 1e8));
   app.add_flag("--until-parent", options.until_parent,
                "Stop when the command has ended, whatever it has started goes on");
 }
@@ -78,6 +78,12 @@ void DeclarePreload(CLI::App& app, RecordOptions& options) {
   AddMode(app, "--in-process", options, RecordingMode::kInProcess,
           "Make the profile in threads of the program")
       .group(kOfPreload);
+  app.add_option(
+         "--every", options.every_s,
+         "Deliver a profile for each so many seconds. Default: 60 if a server is named, else "
+         "one profile at the end")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->group(kOfPreload);
   AddMode(app, "--worker", options, RecordingMode::kWorker,
           "Make the profile in a process beside the program, which then has no thread of the "
           "profiler's, and loses nothing if a signal kills it")
@@ -130,6 +136,10 @@ std::vector<std::string> Given(const CLI::App& app, const std::string& group) {
 std::string ChooseMode(const CLI::App& app, RecordOptions& options) {
   const std::vector<std::string> of_preload = Given(app, kOfPreload);
   const std::vector<std::string> of_perf = Given(app, kOfPerf);
+  if (options.processes.empty() && app.count("--no-children") > 0)
+    return "record: --no-children is of processes that run already: see -p";
+  if (!options.processes.empty() && app.count("--until-parent") > 0)
+    return "record: --until-parent is of a command, and not of processes that run already";
   if (app.count("--in-process") > 0 && app.count("--worker") > 0)
     return "record: --in-process and --worker are two ways to record: name one of them";
   if (!options.processes.empty() || app.count("-e") > 0 || app.count("--perf") > 0)
@@ -139,6 +149,10 @@ std::string ChooseMode(const CLI::App& app, RecordOptions& options) {
         options.processes.empty() ? "" : ", which is how processes that run already are recorded";
     return absl::StrCat("record: ", of_preload.front(),
                         " needs a library that is preloaded, and is not of perf events", why);
+  }
+  if (options.every_s && !MayHavePeriods(options.output)) {
+    return absl::StrCat("record: --every would write ", options.output.path,
+                        " again and again: name a directory, or a file with %t");
   }
   if (options.mode != RecordingMode::kPerf && !of_perf.empty()) {
     return absl::StrCat("record: ", of_perf.front(),

@@ -1,5 +1,6 @@
 #include "recording_output.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -18,21 +19,13 @@ namespace {
 
 constexpr const char* kDefaultSuffix = ".pb.gz";
 constexpr std::size_t kTopRows = 10;
+constexpr const char* kProbe = ".strobe-output";  // no other file's name
 constexpr const char* kTimeFormat = "%Y%m%dT%H%M%SZ";
 
-// A path below `directory` that no file has.
-std::string FreePath(const std::filesystem::path& directory, const Profile& profile) {
-  for (std::uint64_t sequence = 0;; ++sequence) {
-    const std::filesystem::path path =
-        directory /
-        absl::StrCat(profile.program, ".", profile.process_id, ".", sequence, kDefaultSuffix);
-    std::error_code error;
-    if (!std::filesystem::exists(path, error)) return path.string();
-  }
-}
-
-// The path's patterns, filled in: see OutputOptions. InvalidArgument for others.
-absl::StatusOr<std::string> FilledIn(const std::string& path, const Profile& profile) {
+// The path's patterns, filled in: see OutputOptions; behind the time comes `mark`. InvalidArgument
+// for others.
+absl::StatusOr<std::string> FilledIn(const std::string& path, const Profile& profile,
+                                     const std::string& mark = {}) {
   std::string filled;
   for (std::size_t i = 0; i < path.size(); ++i) {
     if (path[i] != '%') {
@@ -45,7 +38,8 @@ absl::StatusOr<std::string> FilledIn(const std::string& path, const Profile& pro
       case 'p': absl::StrAppend(&filled, profile.process_id); break;
       case 't':
         filled += absl::FormatTime(kTimeFormat, absl::FromUnixNanos(profile.time_ns),
-                                   absl::UTCTimeZone());
+                                   absl::UTCTimeZone()) +
+                  mark;
         break;
       case 'h': filled += HostName(); break;
       case '%': filled += '%'; break;
@@ -64,7 +58,7 @@ absl::Status CheckDirectory(std::filesystem::path directory) {
   if (directory.filename().empty()) directory = directory.parent_path();
   while (!std::filesystem::exists(directory, error) && directory.has_relative_path())
     directory = directory.parent_path();
-  return CheckOutput((directory / "strobe").string());
+  return CheckOutput((directory / kProbe).string());
 }
 
 absl::Status WriteProfile(const std::string& path, const LoadedProfile& loaded) {
@@ -104,25 +98,71 @@ absl::Status RecordingOutput::Check() const {
   return path.ok() ? CheckOutput(*path) : path.status();
 }
 
-bool RecordingOutput::has_directory() const {
-  std::error_code error;
-  return options_.path.ends_with("/") || std::filesystem::is_directory(options_.path, error);
+bool MayHavePeriods(const OutputOptions& output) {
+  const bool has_time =
+      absl::StrReplaceAll(output.path, {{"%%", ""}}).find("%t") != std::string::npos;
+  return output.path.empty() || has_time || NamesDirectory(output.path);
 }
 
-absl::Status RecordingOutput::WriteToDirectory(const LoadedProfile& loaded) const {
+bool NamesDirectory(const std::string& path) {
+  std::error_code error;
+  return path.ends_with("/") || std::filesystem::is_directory(path, error);
+}
+
+absl::Status RecordingOutput::WriteToDirectory(const LoadedProfile& loaded) {
   std::error_code error;
   std::filesystem::create_directories(options_.path, error);
-  return WriteProfile(FreePath(options_.path, loaded.profile), loaded);
+  return WriteNew(FreePath(options_.path, loaded.profile), loaded);
+}
+
+// A path below `directory` that no file has, and that this recording has not used.
+std::string RecordingOutput::FreePath(const std::string& directory, const Profile& profile) {
+  const std::string begin =
+      (std::filesystem::path(directory) / absl::StrCat(profile.program, ".", profile.process_id))
+          .string();
+  for (std::uint64_t& sequence = next_[begin];;) {
+    const std::string path = absl::StrCat(begin, ".", sequence++, kDefaultSuffix);
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) return path;
+  }
+}
+
+// Profiles of one recording that began in the same second have a number behind the time.
+absl::StatusOr<std::string> RecordingOutput::PathFor(const Profile& profile) {
+  absl::StatusOr<std::string> path = FilledIn(options_.path, profile);
+  for (int i = 1;
+       path.ok() && MayHavePeriods(options_) && std::ranges::find(files_, *path) != files_.end();
+       ++i)
+    path = FilledIn(options_.path, profile, absl::StrCat("-", i));
+  return path;
+}
+
+absl::Status RecordingOutput::WriteNew(const std::string& path, const LoadedProfile& loaded) {
+  absl::Status status = WriteProfile(path, loaded);
+  if (!status.ok()) return status;
+  files_.push_back(path);
+  ++files_of_delivery_;
+  return status;
+}
+
+void RecordingOutput::RemoveOld() {
+  for (; files_.size() > std::max(kMostFiles, files_of_delivery_); files_.pop_front()) {
+    std::error_code error;
+    std::filesystem::remove(files_.front(), error);
+  }
+  files_of_delivery_ = 0;
 }
 
 void RecordingOutput::Print(double seconds, std::uint64_t samples, std::uint64_t lost) {
   std::string line =
       absl::StrCat("recording: ", static_cast<std::uint64_t>(seconds), " s, ", samples, " samples");
   if (lost > 0) absl::StrAppend(&line, ", ", lost, " lost");
+  const std::lock_guard lock(mutex_);
   if (!IsTerminalTaken()) progress_.Print(line);
 }
 
 void RecordingOutput::Say(const std::string& what) {
+  const std::lock_guard lock(mutex_);
   progress_.Clear();
   std::fprintf(stderr, "strobe: %s\n", what.c_str());
 }
@@ -138,9 +178,9 @@ bool RecordingOutput::Failed(const absl::Status& status) {
 }
 
 bool RecordingOutput::Deliver(absl::StatusOr<LoadedProfile> loaded, std::size_t processes) {
-  progress_.Clear();
   if (!loaded.ok()) return Failed(loaded.status());
   const bool is_whole = Write(*loaded, processes);
+  RemoveOld();
   if (!options_.shows_top) return is_whole;
   const std::vector<std::string> comments = loaded->comments;
   const Text top = TopRows(*std::move(loaded), terminal_);
@@ -158,7 +198,7 @@ std::size_t RecordingOutput::Send(const LoadedProfile& loaded) {
       Fail(std::string(place.status().message()));  // names the backend
       continue;
     }
-    std::fprintf(stderr, "strobe: sent to %s\n", place->c_str());
+    Say("sent to " + *place);
     ++sent;
   }
   return sent;
@@ -172,16 +212,15 @@ bool RecordingOutput::Write(const LoadedProfile& loaded, std::size_t processes) 
   if (options_.path.empty()) {
     path = FreePath({}, loaded.profile);
   } else if (!has_directory()) {
-    path = FilledIn(options_.path, loaded.profile);
+    path = PathFor(loaded.profile);
     if (!path.ok()) return Failed(path.status());
   }
   if (!has_directory()) {
-    if (const absl::Status status = WriteProfile(*path, loaded); !status.ok())
-      return Failed(status);
+    if (const absl::Status status = WriteNew(*path, loaded); !status.ok()) return Failed(status);
   }
   const std::string others =
       processes > 1 ? absl::StrCat(", of ", processes, " processes") : std::string();
-  std::fprintf(stderr, "strobe: %s%s\n", path->c_str(), others.c_str());
+  Say(*path + others);
   return is_sent;
 }
 

@@ -26,8 +26,10 @@ std::vector<std::string> ProgramArguments(int argc, char** argv);
 // Standard input and output carry bytes: no system may change the ends of lines.
 void UseBinaryStreams();
 
-// At most `max_bytes` bytes of the file at `path`, from `offset` on. Nothing unless it is a regular
-// file of this user or root: in a directory that all may write to, others could say anything.
-std::string ReadOwnFile(const std::string& path, std::uint64_t offset, std::size_t max_bytes);
+// What `process` has written to the file at `path`: at most `max_bytes` bytes, from `offset` on.
+// Nothing unless it is a regular file of this user, of root or of the process's user: in a
+// directory that all may write to, others could say anything.
+std::string ReadFileOf(std::uint32_t process, const std::string& path, std::uint64_t offset,
+                       std::size_t max_bytes);
 
 }  // namespace strobe::internal

@@ -47,12 +47,16 @@ std::string CppName([[maybe_unused]] const std::string& mangled) {
 // The name of a function of C++ or Rust; empty for others.
 std::string SourceName(std::string_view mangled) {
   if (mangled.starts_with("_R")) return RustName(mangled);
-  std::string name = CppName(std::string(mangled));
-  // The compiler's library does not know all that is put behind a name.
+  // The compiler's library does not know all that rustc puts behind a name.
+  constexpr std::string_view kHash = "17h";
+  constexpr std::size_t kHashBytes = kHash.size() + 16;
   const std::size_t end = mangled.rfind("E.");
-  if (!name.empty() || end == std::string_view::npos) return name;
-  name = CppName(std::string(mangled.substr(0, end + 1)));
-  return name.empty() ? name : name.append(mangled.substr(end + 1));
+  const bool is_rust = end != std::string_view::npos && end > kHashBytes &&
+                       mangled.substr(end - kHashBytes, kHash.size()) == kHash;
+  if (!is_rust) return CppName(std::string(mangled));
+  std::string name = CppName(std::string(mangled.substr(0, end + 1)));
+  const std::string_view suffix = mangled.substr(end + 1);
+  return name.empty() || suffix.starts_with(".llvm.") ? name : name.append(suffix);
 }
 
 }  // namespace

@@ -115,13 +115,16 @@ std::shared_ptr<const ImageNames> GetNames(const Module& module, const std::stri
       read);
 }
 
+// Memory of no file, and with no name of its own.
+constexpr const char* kNoFile = "[anonymous]";
+
 std::string UnresolvedName(const Module& module, Address address) {
   const std::size_t slash =
       module.has_file() ? module.path.find_last_of(module.format == ImageFormat::kPe ? "/\\" : "/")
                         : std::string::npos;
-  return absl::StrCat(
-      ValidUtf8(slash == std::string::npos ? module.path : module.path.substr(slash + 1)), "+0x",
-      absl::Hex(address - module.load_bias));
+  const std::string file = slash == std::string::npos ? module.path : module.path.substr(slash + 1);
+  return absl::StrCat(file.empty() ? kNoFile : ValidUtf8(file), "+0x",
+                      absl::Hex(address - module.load_bias));
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ class Reader {
   void Write(std::string_view text) {
     if (failed_) return;
     out_.append(text);
-    if (out_.size() > kMaxRustBytes) failed_ = true;
+    if (out_.size() > kMaxRustBytes || ++steps_ > kMaxSteps) failed_ = true;
   }
 
   // In base 62, which "_" ends; "_" alone is 0.

@@ -65,6 +65,41 @@ TEST_F(RecordingOutputTest, PatternsInTheNameAreFilledIn) {
   EXPECT_TRUE(std::filesystem::exists(PathOf("program-12-%-19700102T000000Z.folded")));
 }
 
+TEST_F(RecordingOutputTest, WhatIsInADirectoryDoesNotRefuseIt) {
+  std::filesystem::create_directory(PathOf("strobe"));
+  EXPECT_TRUE(RecordingOutput(ToPath(directory_.path().string()), Terminal()).Check().ok());
+}
+
+TEST_F(RecordingOutputTest, ProfilesOfOneRecordingNeverReplaceEachOther) {
+  EXPECT_TRUE(MayHavePeriods(ToPath("")) && MayHavePeriods(ToPath("folder/")) &&
+              MayHavePeriods(ToPath("a-%t.pb.gz")));
+  EXPECT_FALSE(MayHavePeriods(ToPath("a.pb.gz")) || MayHavePeriods(ToPath("a-%%t.pb.gz")));
+  // Two that began in the same second.
+  RecordingOutput by_time(ToPath(PathOf("%t.folded"), false), Terminal());
+  EXPECT_TRUE(by_time.Deliver(SmallProfile(), 1) && by_time.Deliver(SmallProfile(), 1));
+  EXPECT_TRUE(std::filesystem::exists(PathOf("19700101T000000Z.folded")));
+  EXPECT_TRUE(std::filesystem::exists(PathOf("19700101T000000Z-1.folded")));
+  // Somebody takes the files away as they come.
+  RecordingOutput taken(ToPath(PathOf("new/"), false), Terminal());
+  for (std::size_t i = 0; i < RecordingOutput::kMostFiles + 2; ++i) {
+    ASSERT_TRUE(taken.WriteToDirectory(SmallProfile()).ok());
+    ASSERT_TRUE(taken.Deliver(SmallProfile(), 1));
+    const std::string path = PathOf("new/program.12." + std::to_string(i) + ".pb.gz");
+    ASSERT_TRUE(std::filesystem::remove(path)) << path;
+  }
+}
+
+TEST_F(RecordingOutputTest, TheOldestFilesOfManyAreRemoved) {
+  RecordingOutput output(ToPath(PathOf("new/"), false), Terminal());
+  for (std::size_t i = 0; i < RecordingOutput::kMostFiles + 2; ++i) {
+    ASSERT_TRUE(output.WriteToDirectory(SmallProfile()).ok());
+    ASSERT_TRUE(output.Deliver(SmallProfile(), 1));
+  }
+  EXPECT_FALSE(std::filesystem::exists(PathOf("new/program.12.1.pb.gz")));
+  EXPECT_TRUE(std::filesystem::exists(PathOf("new/program.12.2.pb.gz")));
+  EXPECT_TRUE(std::filesystem::exists(PathOf("new/program.12.1001.pb.gz")));
+}
+
 TEST_F(RecordingOutputTest, AProfileIsWrittenAndItsFirstRowsAreSaid) {
   RecordingOutput output(ToPath(PathOf("a.folded")), Terminal());
   ::testing::internal::CaptureStderr();
@@ -77,7 +112,7 @@ TEST_F(RecordingOutputTest, AProfileIsWrittenAndItsFirstRowsAreSaid) {
 }
 
 TEST_F(RecordingOutputTest, ADirectoryGetsAFileOfItsOwnForEachProcess) {
-  const RecordingOutput output(ToPath(PathOf("new/")), Terminal());
+  RecordingOutput output(ToPath(PathOf("new/")), Terminal());
   EXPECT_TRUE(output.has_directory());
   ASSERT_TRUE(output.WriteToDirectory(SmallProfile()).ok());
   ASSERT_TRUE(output.WriteToDirectory(SmallProfile()).ok());

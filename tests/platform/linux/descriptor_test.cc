@@ -124,6 +124,20 @@ TEST(DescriptorTest, TwoEventsAreTwoFiles) {
   IsLeftAlone(first, OpenEvent());
 }
 
+// A shell's `exec 3>file` may come between the opening of an event and its move.
+TEST(KnownFile, OfAnEventIsNoneOnceTheProgramHasItsNumber) {
+  const int programs = OpenNull();
+  EXPECT_EQ(KnownFile::OfEvent(programs).number, -1);
+  EXPECT_TRUE(IsOpen(programs)) << "it is the program's";
+  close(programs);
+  EXPECT_EQ(KnownFile::OfEvent(-1).number, -1);
+  const int event = OpenEvent();
+  if (event < 0) GTEST_SKIP() << "perf_event_open is refused here";
+  KnownFile file = KnownFile::OfEvent(event);
+  EXPECT_GE(file.Number(), 0);
+  EXPECT_EQ(file.Close(), 0);
+}
+
 TEST(KnownFile, IsReopenedWhereAThreadWithFilesOfItsOwnDoesNotHaveIt) {
   const KnownFile file = KnownFile::Of(OpenMemory());
   const auto is_reopened = [&] {

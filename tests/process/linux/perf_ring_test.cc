@@ -249,6 +249,12 @@ TEST(JitFunctions, LetsTheLaterOfOverlappingRangesCount) {
   EXPECT_EQ(functions.Find(0x1090), "");  // the beginning of "behind" is gone, and with it all
 }
 
+TEST(JitNames, AProcessInAContainerWritesItsListByItsOwnId) {
+  EXPECT_EQ(JitListPath(77, ""), "/tmp/perf-77.map");
+  EXPECT_EQ(JitListPath(77, "Name:\tjit\nNSpid:\t77\nNSpgid:\t77\n"), "/tmp/perf-77.map");
+  EXPECT_EQ(JitListPath(77, "Name:\tjit\nNSpid:\t77\t5\t1\nNSpgid:\t77\n"), "/tmp/perf-1.map");
+}
+
 TEST(OffCpuTimes, AnAbsenceLastsFromTheLastDepartureToTheReturn) {
   OffCpuTimes times;
   EXPECT_FALSE(times.Return(1, 5).has_value());

@@ -358,6 +358,22 @@ def record_in_container(test):
     return is_seen
 
 
+def record_generated_in_container(test):
+    """A process in a container writes the list of its code by its own id to a /tmp of its own. True once the code has been sampled."""
+    if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True).returncode != 0:
+        return skip("generated code in a container", "unshare is refused")
+    code = "print('ready', flush=True)\ninput()\n" + GENERATED
+    outer = subprocess.Popen(["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c",
+                              'mount -t tmpfs none /tmp && exec "$0" -c "$1"', sys.executable, code],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    check(outer.stdout.readline() == b"ready\n", "a program in a container")
+    inner = pathlib.Path("/proc/%d/task/%d/children" % (outer.pid, outer.pid)).read_text().split()[0]
+    recorder = test.watch("-p", inner, "-F", 499, "-o", "generated.pb.gz")
+    outer.communicate(b"\n", timeout=TIMEOUT_S)
+    check(recorder.wait(timeout=TIMEOUT_S) == 0, "the recording ends with its process")
+    return any(name_of(row[0][0]) == "generated loop" for row in test.profile("generated.pb.gz").rows)
+
+
 def record_replaced(test):
     """Programs whose file is replaced while they run, as by an upgrade. False until whole stacks and names are seen."""
     def is_whole(name):
@@ -388,7 +404,7 @@ def main():
             print("skipped: " + first.stderr.decode(errors="replace").strip())
             return SKIPPED
         for part in (record_a_command, record_late_threads, record_family, record_switches, record_off_cpu, record_absent, record_generated, record_losses, pass_on,
-                     refuse, record_in_container, record_replaced):
+                     refuse, record_in_container, record_generated_in_container, record_replaced):
             # False: what need not be sampled was not.
             work_until(lambda seen: failures or seen is not False, lambda part=part: part(test), part.__name__)
     print("%d failures" % len(failures))

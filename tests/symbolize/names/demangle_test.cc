@@ -19,6 +19,16 @@ TEST(DemangleTest, NamesAsProgrammersWriteThem) {
   EXPECT_EQ(demangler.Demangle("_ZN3foo3barEi@plt"), "foo::bar(int)@plt");
 }
 
+TEST(DemangleTest, NamesOfRust) {
+  Demangler demangler;
+  EXPECT_EQ(demangler.Demangle("_RNvCs1_1m5hello"), "m::hello");
+  EXPECT_EQ(demangler.Demangle("_RNvCs1_1m5hello@plt"), "m::hello@plt");
+  const std::string hashed = "_ZN1m10_$LT$T$GT$3new17h0123456789abcdefE";
+  EXPECT_EQ(demangler.Demangle(hashed), "m::<T>::new");
+  EXPECT_EQ(demangler.Demangle(hashed + ".llvm.1234"), "m::<T>::new");
+  EXPECT_EQ(demangler.Demangle(hashed + ".5882"), "m::<T>::new.5882");
+}
+
 TEST(DemangleTest, OtherNamesStayAsTheyAre) {
   Demangler demangler;
   for (const char* name : {"main", "_Z", "_ZN", "_start", "i", "_ZZZZZ", "_R3foo", "_Zz"})

@@ -68,7 +68,7 @@ std::string Base62(std::size_t number) {
 }
 
 // A function with arguments each of which is a pair of the one before: twice as long.
-std::string DoublingName(int doublings) {
+std::string DoublingPath(int doublings) {
   std::string path = "INvC1m1f";
   std::size_t previous = path.size();
   path += "ThhE";
@@ -81,10 +81,10 @@ std::string DoublingName(int doublings) {
 }
 
 TEST(RustName, IsEmptyIfItSaysTooMuch) {
-  EXPECT_EQ(RustName(DoublingName(1)), "m::f::<(u8, u8), ((u8, u8), (u8, u8))>");
-  EXPECT_NE(RustName(DoublingName(10)), "");
+  EXPECT_EQ(RustName(DoublingPath(1)), "m::f::<(u8, u8), ((u8, u8), (u8, u8))>");
+  EXPECT_NE(RustName(DoublingPath(10)), "");
   for (int doublings = 16; doublings <= 60; ++doublings)
-    EXPECT_EQ(RustName(DoublingName(doublings)), "");
+    EXPECT_EQ(RustName(DoublingPath(doublings)), "");
 }
 
 TEST(LegacyRustName, IsThePathWithoutItsHash) {

@@ -37,6 +37,9 @@ struct KnownFile {
   // Of a file that has just been opened, which this moves to a high number, from which an exec
   // closes it. The number stays if no higher one is free. Of none if `open_number` is -1.
   static KnownFile Of(int open_number) noexcept;
+  // The same of an event of perf_event_open. The program may have put another file in its place by
+  // now: of none then, and that file is left alone.
+  static KnownFile OfEvent(int open_number) noexcept;
   // The file's number. -1 if there is none, or if the program has taken the number.
   [[nodiscard]] int Number() const noexcept {
     return number >= 0 && FileIdentity::Of(number) == identity ? number : -1;
@@ -49,6 +52,9 @@ struct KnownFile {
   // Closes the file, unless the program has. 0 or errno, which is EBADF if the program has. Some
   // file systems say only here that the disk is full.
   int Close() noexcept;
+
+ private:
+  static KnownFile MoveUp(KnownFile file) noexcept;
 };
 
 // Moves, and closes the file at its end. A fork's child inherits the file; its copy of the object

@@ -113,6 +113,7 @@ PerfEvents::PerfEvents(PerfEventOptions options)
 absl::Status PerfEvents::Add(std::uint32_t thread, Begin begin, const std::string& target) {
   if (cpus_.empty()) return absl::UnavailableError("/sys does not say which CPUs there are");
   const Target whom{thread, begin, target};
+  if (opened_.empty()) FindWhatMayBeSeen(whom);
   const std::size_t before = opened_.size();
   for (std::size_t cpu = 0; cpu < cpus_.size(); ++cpu) {
     for (std::size_t request = 0; request < options_.requests.size(); ++request) {
@@ -123,6 +124,21 @@ absl::Status PerfEvents::Add(std::uint32_t thread, Begin begin, const std::strin
   for (std::size_t i = before; i < opened_.size(); ++i)
     ioctl(opened_[i].descriptor.get(), PERF_EVENT_IOC_ENABLE, 0);
   return absl::OkStatus();
+}
+
+// The first event decides what all samples have. If it leaves the kernel out by itself, an event
+// that does not tells whether the kernel may be seen.
+void PerfEvents::FindWhatMayBeSeen(const Target& target) {
+  const auto counts_kernel =
+      std::ranges::find(options_.requests, true, &PerfRequest::counts_kernel);
+  if (counts_kernel == options_.requests.begin() || counts_kernel == options_.requests.end())
+    return;
+  const auto request = static_cast<std::size_t>(counts_kernel - options_.requests.begin());
+  const perf_event_attr attributes = AttributesOf(request, target.begin);
+  const Descriptor probe(
+      static_cast<int>(syscall(SYS_perf_event_open, &attributes, target.thread, cpus_[0], -1,
+                               static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC))));
+  if (!probe.is_open() && errno == EACCES && MayTrace(target.thread)) sees_kernel_ = false;
 }
 
 absl::Status PerfEvents::AddOne(std::size_t request, std::size_t cpu, const Target& target) {
@@ -225,12 +241,14 @@ absl::Status PerfEvents::MapRing(int descriptor, std::size_t cpu) {
 
 absl::Status PerfEvents::Refused(int error, std::size_t request, const Target& target) const {
   if (error == ESRCH) return absl::NotFoundError(absl::StrCat(target.name, " has ended"));
-  return absl::PermissionDeniedError(RefusalText({.error = error,
-                                                  .event = options_.requests[request].name,
-                                                  .target = target.name,
-                                                  .paranoid = ReadParanoid(),
-                                                  .has_filter = HasFilter(),
-                                                  .may_trace = MayTrace(target.thread)}));
+  const auto code = error == EMFILE || error == ENFILE ? absl::StatusCode::kResourceExhausted
+                                                       : absl::StatusCode::kPermissionDenied;
+  return absl::Status(code, RefusalText({.error = error,
+                                         .event = options_.requests[request].name,
+                                         .target = target.name,
+                                         .paranoid = ReadParanoid(),
+                                         .has_filter = HasFilter(),
+                                         .may_trace = MayTrace(target.thread)}));
 }
 
 std::uint64_t PerfEvents::Now() { return static_cast<std::uint64_t>(Nanoseconds(CLOCK_MONOTONIC)); }

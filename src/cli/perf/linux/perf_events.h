@@ -86,6 +86,7 @@ class PerfEvents {
 
   [[nodiscard]] perf_event_attr AttributesOf(std::size_t request, Begin begin) const;
   absl::StatusOr<Descriptor> Open(std::size_t request, int cpu, const Target& target);
+  void FindWhatMayBeSeen(const Target& target);
   absl::Status AddOne(std::size_t request, std::size_t cpu, const Target& target);
   absl::Status MapRing(int descriptor, std::size_t cpu);
   [[nodiscard]] absl::Status Refused(int error, std::size_t request, const Target& target) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -42,17 +43,22 @@ std::uint32_t NumberInStatus(std::uint32_t id, std::string_view key) {
   return value;
 }
 
-std::vector<std::uint32_t> ChildrenOf(std::uint32_t process) {
-  std::vector<std::uint32_t> children;
+// What the process has started, and that has started, each behind its parent.
+std::vector<std::uint32_t> DescendantsOf(std::uint32_t process) {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> children;
   std::error_code error;
   for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end;
        entry.increment(error)) {
     std::uint32_t id = 0;
-    if (absl::SimpleAtoi(entry->path().filename().string(), &id) &&
-        NumberInStatus(id, "PPid:\t") == process)
-      children.push_back(id);
+    if (absl::SimpleAtoi(entry->path().filename().string(), &id))
+      children[NumberInStatus(id, "PPid:\t")].push_back(id);
   }
-  return children;
+  std::vector<std::uint32_t> descendants = children[process];
+  for (std::size_t i = 0; i < descendants.size() && i < kMaxDescendants; ++i) {
+    const std::vector<std::uint32_t> more = std::move(children[descendants[i]]);
+    descendants.insert(descendants.end(), more.begin(), more.end());
+  }
+  return descendants;
 }
 
 // The process that the thread with that id belongs to; 0 if there is none.
@@ -105,16 +111,22 @@ absl::Status PerfRecorder::Attach(std::uint32_t process) {
 }
 
 absl::Status PerfRecorder::AttachDescendants(std::uint32_t process) {
-  std::vector<std::uint32_t> family{process};
-  for (std::size_t i = 0; i < family.size() && i < kMaxDescendants; ++i) {
-    const std::vector<std::uint32_t> children = ChildrenOf(family[i]);
+  absl::flat_hash_set<std::uint32_t> family{process};
+  for (int round = 0; round < kMaxRounds; ++round) {
+    const std::vector<std::uint32_t> descendants = DescendantsOf(process);
     if (absl::Status status = NoteThreads(); !status.ok()) return status;
-    for (const std::uint32_t child : children) {
+    bool has_new = false;
+    for (const std::uint32_t descendant : descendants) {
+      if (!family.insert(descendant).second) continue;
+      has_new = true;
+      if (threads_.contains(descendant)) continue;
+      const absl::Status status = Attach(descendant);
+      if (absl::IsPermissionDenied(status)) ++refused_;
       // One that ends meanwhile needs no events.
-      const absl::Status status = threads_.contains(child) ? absl::OkStatus() : Attach(child);
-      if (!status.ok() && !absl::IsNotFound(status)) return status;
-      family.push_back(child);
+      if (!status.ok() && !absl::IsNotFound(status) && !absl::IsPermissionDenied(status))
+        return status;
     }
+    if (!has_new) break;
   }
   return absl::OkStatus();
 }
@@ -156,6 +168,11 @@ absl::StatusOr<LoadedProfile> PerfRecorder::Finish(const absl::Status& status) {
   absl::StatusOr<LoadedProfile> loaded = account_.Finish();
   if (!loaded.ok()) return loaded;
   loaded->format = "perf events";
+  if (refused_ > 0) {
+    loaded->comments.push_back(
+        absl::StrCat("perf events: ", refused_,
+                     " descendants belong to other users, or have more rights: not recorded"));
+  }
   loaded->comments.push_back(
       absl::StrCat("perf events: ", counts.samples, " samples, ", counts.lost,
                    " lost, stacks deeper than their copy: ", counts.truncated_stacks,

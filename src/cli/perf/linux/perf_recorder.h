@@ -30,6 +30,7 @@ class PerfRecorder {
   // Records a process that runs already: all threads that it has, and all that it starts.
   absl::Status Attach(std::uint32_t process);
   // Records what that process, which is attached, has started before, and what that has started.
+  // Those that this user may not look into are left out, which a comment says.
   absl::Status AttachDescendants(std::uint32_t process);
   // Records a child process from its next exec on.
   absl::Status AttachAtExec(std::uint32_t process);
@@ -54,6 +55,7 @@ class PerfRecorder {
   PerfOrder order_;
   // Threads whose events are there, opened or inherited.
   absl::flat_hash_set<std::uint32_t> threads_;
+  std::uint64_t refused_ = 0;  // descendants
 };
 
 }  // namespace internal

@@ -124,9 +124,9 @@ int Child::Run() {
 }
 
 void Child::Reap() {
-  while (!has_ended_ || is_following_) {
+  while (!has_ended_ || is_reaper_) {
     int status = 0;
-    const pid_t id = waitpid(is_following_ ? -1 : id_, &status, WNOHANG | WUNTRACED);
+    const pid_t id = waitpid(is_reaper_ ? -1 : id_, &status, WNOHANG | WUNTRACED);
     if (id <= 0) {
       has_tree_ended_ = id < 0 && errno == ECHILD;
       return;
@@ -144,8 +144,8 @@ void Child::Reap() {
 
 void Child::PassOn(const signalfd_siginfo& signal) {
   const auto number = static_cast<int>(signal.ssi_signo);
-  is_asked_to_end_ =
-      is_asked_to_end_ || std::ranges::find(kEndingSignals, number) != kEndingSignals.end();
+  const bool asks_to_end = std::ranges::find(kEndingSignals, number) != kEndingSignals.end();
+  is_asked_to_end_ = is_asked_to_end_ || (has_ended_ && asks_to_end);
   if (has_ended_ || signal.ssi_code > 0 || number == SIGCHLD) return;
   if (signal.ssi_code == SI_QUEUE) {
     sigqueue(id_, number, {.sival_ptr = reinterpret_cast<void*>(signal.ssi_ptr)});
@@ -164,11 +164,17 @@ bool Child::Update() {
 bool Child::Await(std::chrono::milliseconds period, const std::function<void()>& pause,
                   std::chrono::steady_clock::time_point until) {
   pollfd signals{.fd = descriptor(), .events = POLLIN, .revents = 0};
+  auto next_pause = std::chrono::steady_clock::now() + period;
   while (!Update()) {
     const auto now = std::chrono::steady_clock::now();
     if (now >= until) return false;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
-    if (poll(&signals, 1, static_cast<int>(std::min(period, left).count())) == 0) pause();
+    if (now >= next_pause) {
+      pause();
+      next_pause = std::chrono::steady_clock::now() + period;
+      continue;
+    }
+    const auto left = std::min(until, next_pause) - now;
+    poll(&signals, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count()));
   }
   return true;
 }

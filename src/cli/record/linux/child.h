@@ -37,8 +37,8 @@ class Child {
   };
   // Update and Await wait for the processes, too, that the program starts, and that those start,
   // daemons included: each of them whose parent has ended becomes a child of this process. A signal
-  // that asks this process to end (SIGHUP, SIGINT, SIGQUIT, SIGTERM) ends the wait for what the
-  // program has left. Call it before Fork.
+  // that asks this process to end (SIGHUP, SIGINT, SIGQUIT, SIGTERM) ends the wait, if the program
+  // has ended. Call it before Fork.
   void FollowTree();
   // From now on only the program is waited for.
   void StopFollowing() { is_following_ = false; }

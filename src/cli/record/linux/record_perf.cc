@@ -31,6 +31,8 @@ using SteadyClock = std::chrono::steady_clock;
 // Not a round rate: it does not keep step with what happens a hundred times a second.
 constexpr double kDefaultHz = 99;
 constexpr std::chrono::milliseconds kRound(100);
+// What goes on for so long after the end of the command is worth a word.
+constexpr int kRoundsUntilSaid = 10;
 constexpr const char* kTracing = "/sys/kernel/tracing";
 
 // Each event of each thread and CPU has a descriptor.
@@ -129,10 +131,10 @@ int PerfRecording::RunCommand(const std::string& path) {
   if (const int error = child.Run(); error != 0)
     return output_.Fail(absl::StrCat(name, ": ", std::strerror(error)), kCannotRun);
   pollfd polled{child.descriptor(), POLLIN, 0};
-  bool has_said_what_runs = false;
+  int rounds_after_end = 0;
   const absl::Status status = Record(std::span(&polled, 1), [&] {
     const bool is_over = child.Update();
-    if (!is_over && child.has_ended() && !std::exchange(has_said_what_runs, true))
+    if (!is_over && child.has_ended() && ++rounds_after_end == kRoundsUntilSaid)
       SayWhatRuns(output_, RecordedProcesses({}).RunningChildren());
     return is_over;
   });

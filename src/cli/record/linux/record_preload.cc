@@ -6,12 +6,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <future>
+#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "child.h"
@@ -28,6 +32,7 @@ namespace {
 
 // A process that a signal ends leaves what it has exported: at most this much is missing.
 constexpr int kExportPeriodS = 5;
+constexpr double kServersPeriodS = 60;
 // How long workers may export after the program's end. Those of children that live on do not end.
 constexpr std::chrono::milliseconds kLongestExport(3000);
 constexpr const char* kOutputVariable = "STROBE_RECORD_OUTPUT_DIRECTORY";
@@ -61,6 +66,26 @@ std::string FindLibrary(bool has_allocations) {
 using SteadyClock = std::chrono::steady_clock;
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
+// The time after which a profile is delivered; 0 if there is one at the end. Servers want them
+// while the program runs, unless one file is asked for, too.
+double EveryS(const RecordOptions& options) {
+  const std::vector<Destination>& servers = options.output.destinations;
+  if (options.every_s || servers.empty() || !MayHavePeriods(options.output))
+    return options.every_s.value_or(0);
+  double period_s = kServersPeriodS;
+  const char* const asked = std::getenv("DD_PROFILING_UPLOAD_PERIOD");
+  const bool has_datadog =
+      std::ranges::find(servers, "datadog", &Destination::backend) != servers.end();
+  if (asked == nullptr || !has_datadog || !absl::SimpleAtod(asked, &period_s) || !(period_s >= 1))
+    period_s = kServersPeriodS;
+  return period_s;
+}
+
+double ExportPeriodS(const RecordOptions& options) {
+  const double every_s = EveryS(options);
+  return every_s > 0 ? std::min<double>(every_s, kExportPeriodS) : kExportPeriodS;
+}
+
 Variables VariablesFor(const RecordOptions& options, const std::string& library,
                        const RecordingFolder& folder, SteadyClock::time_point until) {
   const char* const preloaded = std::getenv("LD_PRELOAD");
@@ -89,7 +114,7 @@ Variables VariablesFor(const RecordOptions& options, const std::string& library,
     variables.emplace_back("STROBE_RECORD_WORKER_FALLBACK", "in_process");
   }
   if (std::getenv("STROBE_EXPORT_PERIOD_S") == nullptr)
-    variables.emplace_back("STROBE_RECORD_EXPORT_PERIOD_S", absl::StrCat(kExportPeriodS));
+    variables.emplace_back("STROBE_RECORD_EXPORT_PERIOD_S", absl::StrCat(ExportPeriodS(options)));
   if (std::getenv("STROBE_EXPORT_ON_SIGNAL") == nullptr)
     variables.emplace_back("STROBE_RECORD_EXPORT_ON_SIGNAL", "1");
   if (std::getenv("STROBE_TIMESTAMPS") == nullptr)
@@ -102,7 +127,7 @@ Variables VariablesFor(const RecordOptions& options, const std::string& library,
 class PreloadedRecording {
  public:
   PreloadedRecording(const RecordOptions& options, RecordingOutput& output, Child& child)
-      : options_(options), output_(output), profiles_(output), child_(child) {}
+      : options_(options), output_(output), child_(child) {}
 
   // Delivers the profile. The child may go on. Returns 0 if the program was run.
   int Run(const std::string& program, const std::string& library);
@@ -114,10 +139,19 @@ class PreloadedRecording {
   void Update();
   // Takes what the programs have exported when the time was over.
   void TakeLast();
+  // Delivers what has been taken so far. Nothing if the delivery before has not ended: the next one
+  // has both.
+  void EndPeriod();
+  // The same on a thread of its own, because a server may be slow.
+  void BeginDelivery();
+  // Until it has ended. The program gets its signals meanwhile.
+  void AwaitDelivery();
 
   const RecordOptions& options_;
   RecordingOutput& output_;
-  RecordedProfiles profiles_;
+  std::unique_ptr<RecordedProfiles> profiles_ = std::make_unique<RecordedProfiles>(output_);
+  std::uint64_t samples_before_ = 0;  // those that earlier periods have delivered
+  std::future<void> delivery_;        // of the period before
   Child& child_;
   const RecordingFolder folder_;
   const RecordedProcesses processes_{absl::StrCat(kRecordingVariable, "=", folder_.shared_path())};
@@ -129,9 +163,9 @@ class PreloadedRecording {
 
 void PreloadedRecording::Update() {
   if (!child_.has_ended()) files_->Update();
-  profiles_.Take(folder_.path());
+  profiles_->Take(folder_.path());
   output_.Print(std::chrono::duration<double>(SteadyClock::now() - begin_).count(),
-                profiles_.samples());
+                samples_before_ + profiles_->samples());
   if (!child_.has_ended() || has_said_what_runs_) return;
   const std::string children = processes_.RunningChildren();
   // Workers end by themselves. One that does not is not waited for any longer than kLongestExport.
@@ -148,26 +182,67 @@ void PreloadedRecording::TakeLast() {
   const SteadyClock::time_point latest = SteadyClock::now() + kLongestExport;
   const std::vector<std::uint64_t> programs = processes_.Programs();
   const auto has_all = [&] {
-    profiles_.Take(folder_.path());
+    profiles_->Take(folder_.path());
     return std::ranges::all_of(programs, [&](std::uint64_t program) {
-      return profiles_.HasUntil(program, over_ns.count()) || !processes_.IsOne(program);
+      return profiles_->HasUntil(program, over_ns.count()) || !processes_.IsOne(program);
     });
   };
   child_.StopFollowing();
-  while (!has_all() && SteadyClock::now() < latest)
-    child_.Await(
+  while (!has_all() && SteadyClock::now() < latest) {
+    const bool has_ended = child_.Await(
         kLastTakePeriod, [] {}, SteadyClock::now() + kLastTakePeriod);
+    if (has_ended) std::this_thread::sleep_for(kLastTakePeriod);  // others go on
+  }
+}
+
+void PreloadedRecording::EndPeriod() {
+  const bool is_busy =
+      delivery_.valid() && delivery_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  profiles_->Take(folder_.path());
+  if (is_busy || profiles_->empty()) return;
+  samples_before_ += profiles_->samples();
+  if (!delivery_.valid()) output_.BeginPeriods();
+  BeginDelivery();
+}
+
+void PreloadedRecording::BeginDelivery() {
+  const std::shared_ptr<RecordedProfiles> full = std::move(profiles_);
+  profiles_ = std::make_unique<RecordedProfiles>(output_);
+  const auto deliver = [full, id = static_cast<std::uint64_t>(child_.id())] { full->Finish(id); };
+  try {
+    delivery_ = std::async(std::launch::async, deliver);
+  } catch (const std::system_error&) {  // the system refuses the thread
+    deliver();
+  }
+}
+
+void PreloadedRecording::AwaitDelivery() {
+  if (!delivery_.valid()) return;
+  while (delivery_.wait_for(kLastTakePeriod) != std::future_status::ready) child_.Update();
+  delivery_.get();
 }
 
 void PreloadedRecording::Attend() {
-  const bool has_ended = child_.Await(
-      kTakePeriod, [this] { Update(); }, until_);
-  if (!has_ended) return TakeLast();
+  const SteadyClock::duration period =
+      std::chrono::nanoseconds(std::llround(EveryS(options_) * 1e9));
+  const bool has_periods = period > SteadyClock::duration::zero();
+  for (auto next = has_periods ? begin_ + period : SteadyClock::time_point::max();;
+       next += period) {
+    if (child_.Await(
+            kTakePeriod, [this] { Update(); }, std::min(next, until_)))
+      break;
+    if (next >= until_) return TakeLast();
+    EndPeriod();
+  }
   if (options_.mode == RecordingMode::kWorker) processes_.AwaitWorkers(kLongestExport);
-  profiles_.Take(folder_.path());
+  profiles_->Take(folder_.path());
 }
 
 int PreloadedRecording::Run(const std::string& program, const std::string& library) {
+  for (const std::string& folder : RecordingFolder::OfKilled()) {
+    output_.Say(absl::StrCat("a recording was killed, and its profiles are left: strobe merge ",
+                             folder, "/*.pb.gz -o FILE; strobe symbolize names them"));
+  }
   if (!folder_.is_open()) return output_.Fail("cannot make a temporary directory");
   if (!options_.until_parent) child_.FollowTree();
   begin_ = SteadyClock::now();
@@ -181,7 +256,10 @@ int PreloadedRecording::Run(const std::string& program, const std::string& libra
     return output_.Fail(absl::StrCat(program, ": ", std::strerror(error)), kCannotRun);
   files_.emplace(child_.id());
   Attend();
-  profiles_.Finish(static_cast<std::uint64_t>(child_.id()));
+  const bool has_delivered = delivery_.valid();
+  AwaitDelivery();
+  if (!has_delivered || !profiles_->empty()) BeginDelivery();
+  AwaitDelivery();
   return 0;
 }
 
@@ -201,8 +279,8 @@ int RunUnrecorded(const RecordOptions& options, RecordingOutput& output) {
 
 int RecordPreloaded(const RecordOptions& options, RecordingOutput& output) {
   const RecordedProgram program = FindProgram(options.command[0], RecordedBy::kPreload);
-  const bool needs_library =
-      options.mode != RecordingMode::kChosen || options.allocations || options.wall_hz;
+  const bool needs_library = options.mode != RecordingMode::kChosen || options.allocations ||
+                             options.wall_hz || options.every_s;
   if (program.fits_perf && !needs_library) {
     output.Say(absl::StrCat(program.refusal, ": perf events record it"));
     return RecordPerf(options, output);

@@ -30,6 +30,8 @@ class RecordedProfiles {
   void Take(const std::string& directory);
   // True if a profile of the process has been taken that ends at that time since 1970, or later.
   [[nodiscard]] bool HasUntil(std::uint64_t process, std::int64_t unix_ns) const;
+  // True if nothing has been taken.
+  [[nodiscard]] bool empty() const { return processes_.empty(); }
   // How many samples the profiles that were taken have.
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
 

@@ -104,6 +104,7 @@ std::string RecordedProcesses::RunningChildren() const {
 }
 
 void SayWhatRuns(RecordingOutput& output, const std::string& children) {
+  if (children.empty()) return;
   output.Say(absl::StrCat(
       "the command has ended, and the recording goes on with what it has started: ", children,
       "; Ctrl-C ends it, --until-parent does not wait"));

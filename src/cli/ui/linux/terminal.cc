@@ -7,12 +7,22 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include "strobe/platform/linux/descriptor.h"
 
 namespace strobe::internal {
+namespace {
+
+bool IsOf(std::uint32_t process, uid_t user) {
+  struct stat status {};
+  return stat(absl::StrCat("/proc/", process).c_str(), &status) == 0 && status.st_uid == user;
+}
+
+}  // namespace
 
 Terminal FindTerminal() {
   const char* const kind = std::getenv("TERM");
@@ -39,11 +49,12 @@ std::vector<std::string> ProgramArguments(int argc, char** argv) {
 
 void UseBinaryStreams() {}
 
-std::string ReadOwnFile(const std::string& path, std::uint64_t offset, std::size_t max_bytes) {
+std::string ReadFileOf(std::uint32_t process, const std::string& path, std::uint64_t offset,
+                       std::size_t max_bytes) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status {};
   if (!file.is_open() || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
-      (status.st_uid != 0 && status.st_uid != geteuid()))
+      (status.st_uid != 0 && status.st_uid != geteuid() && !IsOf(process, status.st_uid)))
     return {};
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (size <= offset) return {};

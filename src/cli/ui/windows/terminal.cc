@@ -48,8 +48,8 @@ void UseBinaryStreams() {
 }
 
 // No compiler of this system writes a list of functions for perf.
-std::string ReadOwnFile(const std::string& /*path*/, std::uint64_t /*offset*/,
-                        std::size_t /*max_bytes*/) {
+std::string ReadFileOf(std::uint32_t /*process*/, const std::string& /*path*/,
+                       std::uint64_t /*offset*/, std::size_t /*max_bytes*/) {
   return {};
 }
 

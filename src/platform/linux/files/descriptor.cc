@@ -38,17 +38,29 @@ FileIdentity FileIdentity::Of(int number) noexcept {
 }
 
 KnownFile KnownFile::Of(int open_number) noexcept {
-  KnownFile file{.number = open_number, .identity = FileIdentity::Of(open_number)};
+  return MoveUp({.number = open_number, .identity = FileIdentity::Of(open_number)});
+}
+
+KnownFile KnownFile::OfEvent(int open_number) noexcept {
+  const KnownFile file{.number = open_number, .identity = FileIdentity::Of(open_number)};
+  return file.identity.event != 0 ? MoveUp(file) : KnownFile();
+}
+
+// Another thread of the program may take either number at any time.
+KnownFile KnownFile::MoveUp(KnownFile file) noexcept {
   rlimit limit{};
-  if (open_number < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return file;
+  if (file.number < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return file;
   const int first = static_cast<int>(std::min<rlim_t>(kFirstKeptNumber, limit.rlim_cur / 2));
-  if (open_number >= first) return file;
+  if (file.number >= first) return file;
   const int saved_errno = errno;
-  // Another thread of the program may take either number at any time.
-  KnownFile moved{.number = fcntl(open_number, F_DUPFD_CLOEXEC, first), .identity = file.identity};
+  const KnownFile moved{.number = fcntl(file.number, F_DUPFD_CLOEXEC, first),
+                        .identity = file.identity};
   if (moved.number >= 0) {
+    // What has been copied may be the program's by now. The copy is none of it.
+    const bool is_that_file = moved.Number() >= 0;
+    if (!is_that_file) close(moved.number);
     file.Close();
-    file = moved;
+    file = is_that_file ? moved : KnownFile();
   }
   errno = saved_errno;
   return file;

@@ -283,6 +283,8 @@ absl::StatusOr<std::unique_ptr<ProfileDirectory>> LinuxDirectories::Open(
     return absl::PermissionDeniedError(absl::StrCat(
         "a program with more rights than its user needs an absolute path instead of ", path));
   }
+  // Nothing is made below the files of a process: another one may have its id by now.
+  if (path.starts_with("/proc/")) return OpenExisting(path);
   // As mkdir -p, one level after the other. The last open tells if all levels are directories.
   for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string level = path.substr(0, slash);

@@ -64,7 +64,7 @@ void Stop(internal::RandomTimer& timer) {
 
 bool Start(internal::RandomTimer& timer, std::uint64_t thread_id, int signal) {
   if (!SharesFiles(thread_id)) return false;  // the handler could not set the next expiry
-  internal::KnownFile file = internal::KnownFile::Of(OpenEvent(thread_id, timer.NextGapNs()));
+  internal::KnownFile file = internal::KnownFile::OfEvent(OpenEvent(thread_id, timer.NextGapNs()));
   if (file.number < 0) return false;
   const int event = internal::KeepThreadFile(file);
   if (event < 0) {

@@ -172,6 +172,30 @@ TEST_F(LeftProcessTest, IsNotWaitedForAfterASignalThatAsksForTheEnd) {
   EndLeft();
 }
 
+// One that came while the program ran was the program's.
+TEST_F(LeftProcessTest, IsWaitedForWhateverTheProgramWasSentBefore) {
+  child_.FollowTree();
+  ASSERT_EQ(child_.Fork(Shell("trap : HUP; (setsid sh -c ': < " + PathOf("pipe") + "' &); echo > " +
+                              PathOf("ready") + "; while [ ! -e " + PathOf("go") +
+                              " ]; do sleep 0.01; done")),
+            0);
+  ASSERT_EQ(child_.Run(), 0);
+  bool is_sent = false;
+  while (!child_.has_ended()) {
+    ASSERT_FALSE(child_.Await(
+        kPeriod, [] {}, Clock::now() + kPeriod));
+    if (is_sent || !std::filesystem::exists(PathOf("ready"))) continue;
+    is_sent = true;
+    kill(getpid(), SIGHUP);
+    ASSERT_FALSE(child_.Update());
+    const std::ofstream go(PathOf("go"));
+  }
+  EXPECT_FALSE(child_.Await(
+      kPeriod, [] {}, Clock::now()));
+  EndLeft();
+  EXPECT_TRUE(child_.Await(kPeriod, [] {}));
+}
+
 TEST_F(LeftProcessTest, IsNotWaitedForWhenNobodyFollows) {
   RunShell();
   child_.StopFollowing();
