@@ -209,6 +209,20 @@ void FileExport::RemoveOld(std::uint64_t max_files, std::uint64_t max_bytes) con
   }
 }
 
+// Closes a directory after its use, unless it may be held.
+class LetGo {
+ public:
+  explicit LetGo(std::unique_ptr<ProfileDirectory>& directory) : directory_(directory) {}
+  ~LetGo() {
+    if (directory_ != nullptr && !directory_->IsThere()) directory_.reset();
+  }
+  LetGo(const LetGo&) = delete;
+  LetGo& operator=(const LetGo&) = delete;
+
+ private:
+  std::unique_ptr<ProfileDirectory>& directory_;
+};
+
 // An error of the system (a name that is too long, a file that is too large for the disk) does not
 // refuse the profile: the program may mend the cause, so the profile waits.
 absl::Status WithoutRefusal(const absl::Status& status) {
@@ -238,6 +252,7 @@ absl::StatusOr<const ProfileDirectory*> DirectoryExporter::Open() {
 }
 
 absl::Status DirectoryExporter::Check() {
+  const LetGo let_go(held_.directory);
   const absl::StatusOr<const ProfileDirectory*> directory = Open();
   absl::Status status = directory.status();
   if (status.ok()) status = (*directory)->Write(TemporaryName("check"), "").status();
@@ -252,6 +267,7 @@ absl::StatusOr<std::string> DirectoryExporter::Export(const ExportRequest& reque
     return absl::InvalidArgumentError(
         absl::StrCat("not a file suffix: \"", std::string(request.file_suffix), "\""));
   }
+  const LetGo let_go(held_.directory);
   const absl::StatusOr<const ProfileDirectory*> directory = Open();
   if (!directory.ok()) return WithoutRefusal(directory.status());
   FileExport file(**directory, request);

@@ -30,7 +30,8 @@ class Recorder:
 
     def record(self, *command, arguments=(), **options):
         used_before_s = cpu_time_of_children()
-        recorded = self.bare(self.strobe, "record", "--no-top", "-o", "out.pb.gz", *arguments, "--", *command, **options)
+        output = () if "-o" in arguments else ("-o", "out.pb.gz")
+        recorded = self.bare(self.strobe, "record", "--no-top", *output, *arguments, "--", *command, **options)
         self.used_s = cpu_time_of_children() - used_before_s + 1e-5  # the system says it in microseconds
         return recorded
 

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -29,6 +30,7 @@ using internal::kPageBytes;
 
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kDirectoryMode = 0700;
+constexpr rlim_t kFewFiles = 64;
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE of <linux/fs.h>
 
@@ -138,7 +140,10 @@ class LinuxDirectory final : public ProfileDirectory {
   LinuxDirectory(const LinuxDirectory&) = delete;
   LinuxDirectory& operator=(const LinuxDirectory&) = delete;
 
+  // False as well in a process that may open few files: none of them is held.
   [[nodiscard]] bool IsThere() const override {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < kFewFiles) return false;
     struct stat status {};
     return file_.is_open() && fstat(file_.get(), &status) == 0 && status.st_nlink > 0;
   }

@@ -90,6 +90,12 @@ bool LinuxPlatform::StartRandomTimer(internal::RandomTimer& timer, std::uint64_t
   timer.provider.store(provider, std::memory_order_relaxed);
   timer.mean_us.store(static_cast<std::uint32_t>(mean_ns / 1000), std::memory_order_relaxed);
   timer.draws.store(static_cast<std::uint32_t>(seed), std::memory_order_relaxed);
+  // The system's first event of a task waits until all CPUs know of events, for up to 20 ms. Its
+  // number is taken meanwhile, and a shell's dup2 to that number fails. So where the calling thread
+  // has files of its own, the first one is among them, and the program's takes microseconds.
+  const bool has_own_files = internal::FilesOfThread::Program() != nullptr;
+  const internal::Descriptor first(
+      has_own_files ? OpenEvent(static_cast<std::uint64_t>(gettid()), mean_ns) : -1);
   bool is_started = false;
   internal::WithProgramFiles([&] { is_started = Start(timer, thread_id, signal); });
   return is_started;

@@ -74,8 +74,8 @@ TEST_F(RecordedProfilesTest, ProcessesAreAddedUpToo) {
   Take();
   EXPECT_TRUE(Finish(7));
   EXPECT_THAT(Delivered(),
-              UnorderedElementsAre("[process id=7, process name=program];main;f 3",
-                                   "[process id=8, process name=child.with.dots];main;g 4"));
+              UnorderedElementsAre("[process id=7];[process name=program];main;f 3",
+                                   "[process id=8];[process name=child.with.dots];main;g 4"));
 }
 
 TEST_F(RecordedProfilesTest, AProcessThatLacksColumnsHasNothingInThem) {
