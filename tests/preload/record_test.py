@@ -35,6 +35,7 @@ from until_seen import wait_until, work_until  # noqa: E402
 BUSY_S = 0.25  # of each function that works
 LIBRARY_S = 0.2  # slow_library.cc
 SKIPPED = 77
+NO_PROFILE = b"strobe: the program left no profile: --worker keeps that of a program that is killed, and --perf needs nothing of the program\n"
 
 
 def ends(recorder):
@@ -51,7 +52,7 @@ def ends(recorder):
         recorded = record(how)
         # Ends other than return and exit() wait for the last export for a bounded time only.
         if not os.path.exists(os.path.join(recorder.directory, "out.pb.gz")) and how not in ("return", "exit"):
-            equal(recorded.stderr, b"strobe: the program left no profile\n", "what is said of " + how)
+            equal(recorded.stderr, NO_PROFILE, "what is said of " + how)
             return {}
         total, functions = recorder.top()
         recorder.check_total(total, BUSY_S, how)
@@ -59,7 +60,7 @@ def ends(recorder):
 
     for how in ("return", "exit", "_exit", "_Exit", "quick_exit", "SIGTERM"):
         recorder.until_seen(lambda how=how: record_all(how), ["WorkOfMain"], how)
-    equal(record("SIGKILL").stderr, b"strobe: the program left no profile\n", "what is said of SIGKILL")
+    equal(record("SIGKILL").stderr, NO_PROFILE, "what is said of SIGKILL")
     # The handler has interrupted an allocator, most likely. If it holds what the export needs, there is no profile, but an end.
     equal(recorder.record(recorder.program, "exit_in_handler").returncode, 11, "_exit in a handler")
     equal(os.listdir(recorder.environment["TMPDIR"]), [], "temporary directories")

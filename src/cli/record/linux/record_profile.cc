@@ -139,7 +139,11 @@ absl::Status RecordedProfiles::TakeFile(const std::string& path, std::string_vie
 }
 
 absl::StatusOr<LoadedProfile> RecordedProfiles::Sum(std::uint64_t root_process) {
-  if (processes_.empty()) return absl::NotFoundError("the program left no profile");
+  if (processes_.empty()) {
+    return absl::NotFoundError(
+        "the program left no profile: --worker keeps that of a program that is killed, and --perf "
+        "needs nothing of the program");
+  }
   const bool is_one = processes_.size() == 1;
   const bool has_directory = output_.has_directory();
   const auto root = processes_.find(root_process);
