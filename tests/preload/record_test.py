@@ -205,7 +205,7 @@ def left_processes(recorder):
         equal(recorded.returncode, 4, "status of the program, and not of what it has left")
         worked = pathlib.Path(recorder.directory, "worked").read_text()
         recorder.check_total(recorder.top()[0], float(worked), "what the program has left behind %s" % how)
-    # A pipe lets the process that is left end when somebody writes to it.
+    # The process that is left ends when the pipe is opened for writing.
     pipe = os.path.join(recorder.directory, "pipe")
     os.mkfifo(pipe)
     waits = leaves % (": <%s" % pipe)

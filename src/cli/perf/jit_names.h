@@ -48,9 +48,8 @@ class JitNames {
   static constexpr std::size_t kMaxReadBytes = std::size_t{16} << 20;  // at a time
 
   // The function of a process at `address`; empty if no list has it. Reads what the process's list
-  // has gained since. A list counts only if this user, root or the process's
-  // user has written it. Valid until the next
-  // call.
+  // has gained since. A list counts only if this user, root or the process's user has written it.
+  // Valid until the next call.
   std::string_view Find(std::uint32_t process, Address address);
   // Names the frames of a profile of `process` that are in no module.
   void Name(LoadedProfile& loaded, std::uint32_t process);

@@ -1,14 +1,12 @@
 #include "perf_threads.h"
 
-#include <filesystem>
 #include <fstream>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "perf_fields.h"
+#include "proc_files.h"
 #include "strobe/core/label_set.h"
 #include "strobe/core/thread_info.h"
 
@@ -46,15 +44,10 @@ PerfThreads::Thread& PerfThreads::ThreadOf(std::uint32_t process, std::uint32_t 
 
 void PerfThreads::Attach(std::uint32_t process) {
   const std::string threads = absl::StrCat("/proc/", process, "/task");
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(threads, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::uint32_t id = 0;
+  for (const std::uint32_t id : IdsIn(threads)) {
     std::string name;
-    std::ifstream file(entry->path() / "comm");
-    if (!absl::SimpleAtoi(entry->path().filename().string(), &id) || !std::getline(file, name))
-      continue;
-    SetName(process, id, name);
+    std::ifstream file(absl::StrCat(threads, "/", id, "/comm"));
+    if (std::getline(file, name)) SetName(process, id, name);
   }
 }
 

@@ -79,7 +79,7 @@ TEST_F(RecordingOutputTest, ProfilesOfOneRecordingNeverReplaceEachOther) {
   EXPECT_TRUE(by_time.Deliver(SmallProfile(), 1) && by_time.Deliver(SmallProfile(), 1));
   EXPECT_TRUE(std::filesystem::exists(PathOf("19700101T000000Z.folded")));
   EXPECT_TRUE(std::filesystem::exists(PathOf("19700101T000000Z-1.folded")));
-  // Somebody takes the files away as they come.
+  // Each file is removed as soon as it is written.
   RecordingOutput taken(ToPath(PathOf("new/"), false), Terminal());
   for (std::size_t i = 0; i < RecordingOutput::kMostFiles + 2; ++i) {
     ASSERT_TRUE(taken.WriteToDirectory(SmallProfile()).ok());

@@ -276,7 +276,7 @@ std::vector<PerfAccount::Total> PerfEvents::Totals() const {
     if (read(opened.descriptor.get(), words.data(), sizeof(words)) <= 0) continue;
     PerfAccount::Total& total = totals[opened.request];
     total.lost += words[1];
-    // A clock advances in the kernel, too, whatever is left out of its samples.
+    // A clock counts the kernel's part, too, if its samples leave that out.
     const PerfRequest& asked = options_.requests[opened.request];
     const bool is_whole = asked.counts_user && asked.counts_kernel;
     if (is_whole || !asked.is_clock()) total.amount = total.amount.value_or(0) + words[0];

@@ -1,16 +1,12 @@
 #include "perf_recorder.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <string_view>
-#include <system_error>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "perf/perf_fields.h"
+#include "perf/proc_files.h"
 #include "strobe/platform/native.h"
 
 namespace strobe::internal {
@@ -21,38 +17,10 @@ constexpr int kMaxRounds = 64;
 // Of the descendants of a process, those of so many are looked for.
 constexpr std::size_t kMaxDescendants = 10'000;
 
-std::vector<std::uint32_t> ThreadsOf(std::uint32_t process) {
-  std::vector<std::uint32_t> threads;
-  std::error_code error;
-  const std::string path = absl::StrCat("/proc/", process, "/task");
-  for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::uint32_t id = 0;
-    if (absl::SimpleAtoi(entry->path().filename().string(), &id)) threads.push_back(id);
-  }
-  return threads;
-}
-
-// The value of a line of the status of a process or thread; 0 if it has none.
-std::uint32_t NumberInStatus(std::uint32_t id, std::string_view key) {
-  std::ifstream status(absl::StrCat("/proc/", id, "/status"));
-  std::uint32_t value = 0;
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(key) && absl::SimpleAtoi(line.substr(key.size()), &value)) break;
-  }
-  return value;
-}
-
 // What the process has started, and that has started, each behind its parent.
 std::vector<std::uint32_t> DescendantsOf(std::uint32_t process) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> children;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::uint32_t id = 0;
-    if (absl::SimpleAtoi(entry->path().filename().string(), &id))
-      children[NumberInStatus(id, "PPid:\t")].push_back(id);
-  }
+  for (const std::uint32_t id : IdsIn("/proc")) children[StatusNumber(id, "PPid")].push_back(id);
   std::vector<std::uint32_t> descendants = children[process];
   for (std::size_t i = 0; i < descendants.size() && i < kMaxDescendants; ++i) {
     const std::vector<std::uint32_t> more = std::move(children[descendants[i]]);
@@ -60,9 +28,6 @@ std::vector<std::uint32_t> DescendantsOf(std::uint32_t process) {
   }
   return descendants;
 }
-
-// The process that the thread with that id belongs to; 0 if there is none.
-std::uint32_t ProcessOf(std::uint32_t thread) { return NumberInStatus(thread, "Tgid:\t"); }
 
 // The thread that a record of type kFork says has started.
 std::uint32_t StartedThread(const PerfRecord& record) {
@@ -87,13 +52,13 @@ PerfRecorder::PerfRecorder(PerfEventOptions options, SymbolSearch search)
 
 absl::Status PerfRecorder::Attach(std::uint32_t process) {
   const std::string name = absl::StrCat("process ", process);
-  const std::uint32_t owner = ProcessOf(process);
+  const std::uint32_t owner = StatusNumber(process, "Tgid");
   if (owner != 0 && owner != process)
     return absl::InvalidArgumentError(absl::StrCat(process, " is a thread of process ", owner));
   bool has_any = false;
   for (int round = 0; round < kMaxRounds; ++round) {
     // Threads that a known one starts inherit its events, and a record says so.
-    const std::vector<std::uint32_t> threads = ThreadsOf(process);
+    const std::vector<std::uint32_t> threads = IdsIn(absl::StrCat("/proc/", process, "/task"));
     if (absl::Status status = NoteThreads(); !status.ok()) return status;
     bool has_new = false;
     for (const std::uint32_t thread : threads) {

@@ -7,12 +7,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <string_view>
-#include <system_error>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "perf/proc_files.h"
 #include "strobe/platform/linux/descriptor.h"
 #include "strobe/worker/program/worker_process.h"
 
@@ -39,25 +36,7 @@ bool HasVariable(const Path& process, const std::string& variable) {
   return std::ranges::find(variables, variable) != variables.end();
 }
 
-void VisitProcesses(const std::function<void(const Path& process, pid_t id)>& visit) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end;
-       entry.increment(error)) {
-    pid_t id = 0;
-    if (absl::SimpleAtoi(entry->path().filename().string(), &id)) visit(entry->path(), id);
-  }
-}
-
-// The value of a line of the process's status; empty if there is none.
-std::string StatusOf(const Path& process, std::string_view key) {
-  std::ifstream file(process / "status");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(key)) continue;
-    const std::size_t begin = line.find_first_not_of(" \t", key.size());
-    return begin == std::string::npos ? std::string() : line.substr(begin);
-  }
-  return {};
-}
+Path FolderOf(std::uint64_t process) { return absl::StrCat("/proc/", process); }
 
 }  // namespace
 
@@ -65,11 +44,11 @@ void RecordedProcesses::AwaitWorkers(std::chrono::milliseconds longest) const {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + longest;
   std::vector<Descriptor> workers;  // each is readable once its worker has ended
-  VisitProcesses([&](const Path& process, pid_t id) {
-    if (!IsWorker(process) || !HasVariable(process, variable_)) return;
+  for (const std::uint32_t id : IdsIn("/proc")) {
+    if (!IsWorker(FolderOf(id)) || !HasVariable(FolderOf(id), variable_)) continue;
     Descriptor worker(static_cast<int>(syscall(SYS_pidfd_open, id, 0)));
     if (worker.is_open()) workers.push_back(std::move(worker));
-  });
+  }
   for (const Descriptor& worker : workers) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
     pollfd ended{.fd = worker.get(), .events = POLLIN, .revents = 0};
@@ -79,26 +58,25 @@ void RecordedProcesses::AwaitWorkers(std::chrono::milliseconds longest) const {
 
 std::vector<std::uint64_t> RecordedProcesses::Programs() const {
   std::vector<std::uint64_t> programs;
-  VisitProcesses([&](const Path& process, pid_t id) {
-    if (!IsWorker(process) && HasVariable(process, variable_))
-      programs.push_back(static_cast<std::uint64_t>(id));
-  });
+  for (const std::uint32_t id : IdsIn("/proc")) {
+    if (!IsWorker(FolderOf(id)) && HasVariable(FolderOf(id), variable_)) programs.push_back(id);
+  }
   return programs;
 }
 
 bool RecordedProcesses::IsOne(std::uint64_t process) const {
-  return HasVariable(absl::StrCat("/proc/", process), variable_);
+  return HasVariable(FolderOf(process), variable_);
 }
 
 std::string RecordedProcesses::RunningChildren() const {
-  const std::string own_id = absl::StrCat(getpid());
+  const auto own_id = static_cast<std::uint32_t>(getpid());
   std::string names;
   std::size_t count = 0;
-  VisitProcesses([&](const Path& process, pid_t id) {
-    if (StatusOf(process, "PPid:") != own_id || IsWorker(process)) return;
-    if (++count > kMaxNamedChildren) return;
-    absl::StrAppend(&names, names.empty() ? "" : ", ", StatusOf(process, "Name:"), " (", id, ")");
-  });
+  for (const std::uint32_t id : IdsIn("/proc")) {
+    if (StatusNumber(id, "PPid") != own_id || IsWorker(FolderOf(id))) continue;
+    if (++count > kMaxNamedChildren) continue;
+    absl::StrAppend(&names, names.empty() ? "" : ", ", StatusValue(id, "Name"), " (", id, ")");
+  }
   if (count > kMaxNamedChildren) absl::StrAppend(&names, ", and ", count - kMaxNamedChildren);
   return names;
 }

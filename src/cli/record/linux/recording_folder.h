@@ -8,9 +8,9 @@
 namespace strobe::internal {
 
 // The processes know the folder below a file of this process, so those that outlive this process
-// leave nothing behind: no other process has one of this name. All who have it open may write to
-// it, because a program may become another user; nobody else comes through the one around it. If
-// this process is killed, the folder stays.
+// leave nothing behind: no other process has one of this name. A program
+// that has it open may write to it as another user, too; the folder around it is closed to other
+// users. If this process is killed, the folder stays.
 class RecordingFolder {
  public:
   RecordingFolder();

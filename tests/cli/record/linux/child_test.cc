@@ -135,7 +135,7 @@ TEST_F(ChildTest, TheProgramHasTheMaskThatThisProcessHad) {
   EXPECT_EQ(static_cast<int>(blocked >> (SIGTERM - 1) & 1), sigismember(&before, SIGTERM));
 }
 
-// A shell that leaves a process without a parent, which ends when somebody opens the pipe.
+// A shell that starts a process and ends. The process ends when the pipe is opened for writing.
 class LeftProcessTest : public ChildTest {
  protected:
   using Clock = std::chrono::steady_clock;
