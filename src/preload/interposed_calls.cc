@@ -3,25 +3,36 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <threads.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
 #include "../platform/linux/signals/ending_signals.h"
 #include "process_session.h"
+#include "signal_masks.h"
+
+// glibc 2.32.
+#pragma weak pthread_attr_getsigmask_np
 
 namespace {
 
+using strobe::internal::AwaitSignals;
 using strobe::internal::BeginProcess;
 using strobe::internal::DelayedEnd;
 using strobe::internal::DelaysEnd;
 using strobe::internal::EndBeforeExit;
+using strobe::internal::HiddenMask;
+using strobe::internal::InheritMask;
 using strobe::internal::RegisterThisThread;
 using strobe::internal::RenameThisThread;
+using strobe::internal::SetMask;
+using strobe::internal::SetMaskOfProgram;
 
 // The function that the program would have without this library.
 template <class Function>
@@ -52,11 +63,18 @@ constinit Next<CreateC11Thread> next_create_c11{"thrd_create"};
 constinit Next<SetName> next_set_name{"pthread_setname_np"};
 constinit Next<SetAction> next_set_action{"sigaction"};
 constinit Next<SetHandler> next_set_handler{"signal"};
+constinit Next<SetMask> next_set_mask{"pthread_sigmask"};
+constinit Next<SetMask> next_set_process_mask{"sigprocmask"};
+constinit Next<int(const sigset_t*, int*)> next_wait{"sigwait"};
+constinit Next<int(const sigset_t*, siginfo_t*)> next_wait_info{"sigwaitinfo"};
+constinit Next<int(const sigset_t*, siginfo_t*, const timespec*)> next_wait_until{"sigtimedwait"};
+constinit Next<int(int, const sigset_t*, int)> next_signal_file{"signalfd"};
 
 template <class Result>
 struct ThreadStart {
   Result (*routine)(void*);
   void* argument;
+  std::uint64_t hidden_mask;  // see signal_masks.h
 };
 
 // The call of the routine is a tail call, so the thread's stacks are those it would have. Nothing
@@ -65,20 +83,30 @@ template <class Result>
 Result RunRegistered(void* allocated) {
   const auto start = *static_cast<ThreadStart<Result>*>(allocated);
   std::free(allocated);
+  InheritMask(start.hidden_mask);
   RegisterThisThread();
   return start.routine(start.argument);
 }
 
-// Calls create(routine, argument), which returns 0 if it has started a thread.
+// Calls create(routine, argument), which returns 0 if it has started a thread. That begins with a
+// mask of which `hidden_mask` is hidden.
 template <class Result, class Create>
-int CreateRegistered(Result (*routine)(void*), void* argument, const Create& create) {
+int CreateRegistered(Result (*routine)(void*), void* argument, std::uint64_t hidden_mask,
+                     const Create& create) {
   BeginProcess();  // a library's constructor may start threads before this library's
   auto* const start = static_cast<ThreadStart<Result>*>(std::malloc(sizeof(ThreadStart<Result>)));
   if (start == nullptr) return create(routine, argument);
-  *start = {.routine = routine, .argument = argument};
+  *start = {.routine = routine, .argument = argument, .hidden_mask = hidden_mask};
   const int error = create(&RunRegistered<Result>, start);
   if (error != 0) std::free(start);
   return error;
+}
+
+// True if a thread begins with a mask of the attributes', not with its creator's.
+bool HasMask(const pthread_attr_t* attributes) {
+  sigset_t mask;
+  return attributes != nullptr && &pthread_attr_getsigmask_np != nullptr &&
+         pthread_attr_getsigmask_np(attributes, &mask) == 0;
 }
 
 // To the program, a signal that exports before it ends the process has its default action. So it
@@ -113,6 +141,8 @@ __attribute__((constructor(65535))) void Load(int count, char** arguments, char*
   if (environ == nullptr) BeginCLibrary(count, arguments, environment);
   static_cast<void>(*next_set_action);
   static_cast<void>(*next_set_handler);
+  static_cast<void>(*next_set_mask);
+  static_cast<void>(*next_set_process_mask);
   BeginProcess();
 }
 
@@ -123,7 +153,8 @@ extern "C" {
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*routine)(void*),
                    void* argument) noexcept {
-  return CreateRegistered(routine, argument, [=](void* (*run)(void*), void* start) {
+  const std::uint64_t hidden_mask = HasMask(attributes) ? 0 : HiddenMask();
+  return CreateRegistered(routine, argument, hidden_mask, [=](void* (*run)(void*), void* start) {
     return (*next_create)(thread, attributes, run, start);
   });
 }
@@ -131,7 +162,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 // The C library's own calls no pthread_create that could be interposed.
 int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
   static_assert(thrd_success == 0);
-  return CreateRegistered(routine, argument, [=](thrd_start_t run, void* start) {
+  return CreateRegistered(routine, argument, HiddenMask(), [=](thrd_start_t run, void* start) {
     return (*next_create_c11)(thread, run, start);
   });
 }
@@ -157,6 +188,34 @@ sighandler_t signal(int number, sighandler_t handler) noexcept {
   return DelaysEnd(before) ? SIG_DFL : before.sa_handler;
 }
 
+int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
+  return SetMaskOfProgram(**next_set_mask, how, set, before);
+}
+
+int sigprocmask(int how, const sigset_t* set, sigset_t* before) noexcept {
+  return SetMaskOfProgram(**next_set_process_mask, how, set, before);
+}
+
+int sigwait(const sigset_t* set, int* number) {
+  AwaitSignals(*set);
+  return (*next_wait)(set, number);
+}
+
+int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+  AwaitSignals(*set);
+  return (*next_wait_info)(set, info);
+}
+
+int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* limit) {
+  AwaitSignals(*set);
+  return (*next_wait_until)(set, info, limit);
+}
+
+int signalfd(int file, const sigset_t* set, int flags) noexcept {
+  AwaitSignals(*set);
+  return (*next_signal_file)(file, set, flags);
+}
+
 void _exit(int status) { Exit(status); }
 void _Exit(int status) noexcept { Exit(status); }
 
@@ -174,4 +233,7 @@ extern "C" int __wrap_sigaction(int number, const struct sigaction* action,
 }
 extern "C" int __wrap_pthread_setname_np(pthread_t thread, const char* name) {
   return (*next_set_name)(thread, name);
+}
+extern "C" int __wrap_pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
+  return (*next_set_mask)(how, set, before);
 }

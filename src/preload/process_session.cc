@@ -17,6 +17,7 @@
 
 #include "preload_options.h"
 #include "preload_profiler.h"
+#include "signal_masks.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/clock/system_clock.h"
 #include "strobe/core/settings/known_variables.h"
@@ -129,6 +130,10 @@ std::array<char, 16> ThisThreadsName() {
 }
 
 void EndRegistration(void* registration) { delete static_cast<Registration*>(registration); }
+void EndOwnRegistration() {
+  EndRegistration(pthread_getspecific(registration_key));
+  pthread_setspecific(registration_key, nullptr);
+}
 
 // The parent's session and registrations mean nothing here. Nothing is started before the child has
 // lived for a while.
@@ -189,8 +194,8 @@ void RegisterThisThread() noexcept {
   const int saved_errno = errno;
   static_cast<void>(HasMemoryFor([used] {
     // In a forked child, the held registration is the parent's: it does nothing, and its end too.
-    EndRegistration(pthread_getspecific(registration_key));
-    pthread_setspecific(registration_key, nullptr);
+    EndOwnRegistration();
+    TakeMask();
     auto registration =
         std::make_unique<Registration>(used->RegisterThread(ThisThreadsName().data()));
     if (pthread_setspecific(registration_key, registration.get()) == 0)
@@ -202,11 +207,18 @@ void RegisterThisThread() noexcept {
 void RenameThisThread() noexcept {
   if (profiler.load() == nullptr || pthread_getspecific(registration_key) == nullptr) return;
   if (std::string_view(ThisThreadsName().data()).starts_with(kProfilersThreads)) {
-    EndRegistration(pthread_getspecific(registration_key));
-    pthread_setspecific(registration_key, nullptr);
+    EndOwnRegistration();
   } else {
     RegisterThisThread();
   }
+}
+
+void AwaitSignals(const sigset_t& awaited) noexcept {
+  if (profiler.load() == nullptr || !AwaitsProfilersSignal(awaited)) return;
+  const bool is_registered = pthread_getspecific(registration_key) != nullptr;
+  EndOwnRegistration();
+  BlockAwaited();
+  if (is_registered) RegisterThisThread();
 }
 
 void EndBeforeExit() noexcept {

@@ -1,6 +1,8 @@
 // The session of this process, from the load of the library to the process's end.
 #pragma once
 
+#include <signal.h>
+
 namespace strobe::internal {
 
 // Begins the session if the environment asks for one, and registers the calling thread. Only the
@@ -15,6 +17,10 @@ void RegisterThisThread() noexcept;
 // The same for a thread that has got another name. If that is one of a profiler of the program's
 // own, the registration ends.
 void RenameThisThread() noexcept;
+
+// Called before the thread waits for these signals, or reads them from a file. If the profiler's is
+// one of them, the thread blocks it from now on, and its time has no stacks.
+void AwaitSignals(const sigset_t& awaited) noexcept;
 
 // Ends the session and exports its last period, or gives up after kMaxExitWaitS seconds. Does
 // nothing in a process without a session, such as a vfork's child. Signal-safe: another thread does

@@ -152,6 +152,30 @@ def threads(recorder):
     recorder.until_seen(record, names, "a sample of each thread")
 
 
+def signal_masks(recorder):
+    """Threads that block all signals have their stacks, and the program sees its masks and gets its signals as without the recording."""
+    names = ["WorkOfInheriting", "WorkOfBlocking", "WorkOfAttributes", "WorkOfChild"]
+    masked_program = os.path.join(os.path.dirname(recorder.program), "masked_program")
+    for how in ([], ["--worker"], ["--alloc"]):
+
+        def record():
+            bare = recorder.bare(masked_program, "threads")
+            recorded = recorder.record(masked_program, "threads", arguments=["-F", "1000", *how])
+            equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), "masks %s" % how)
+            equal(recorded.stderr, b"strobe: out.pb.gz\n", "nothing is said of blocked signals")
+            total, functions = recorder.top(*(["--type", "cpu"] if how == ["--alloc"] else []))
+            recorder.check_total(total, len(names) * BUSY_S, "four threads %s" % how)
+            return functions
+
+        recorder.until_seen(record, names, "a sample of each thread %s" % how)
+    for mode in ("wait", "info", "file"):
+        for how in ([], ["--worker"]):
+            bare = recorder.bare(masked_program, mode)
+            recorded = recorder.record(masked_program, mode, arguments=["-F", "1000", *how])
+            equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), "signals by %s %s" % (mode, how))
+            equal(bare.stdout, b"others: 0, left: -1\n", "signals by %s, not recorded" % mode)
+
+
 def constructors(recorder):
     """What a shared library's constructor does is in the profile, though it runs before main."""
     recorder.environment["RECORDED_SLOW_LIBRARY"] = "1"

@@ -26,6 +26,7 @@
 #include "process_memory.h"
 #include "scheduling.h"
 #include "signals/forks.h"
+#include "signals/let_through.h"
 #include "signals/signal_handler.h"
 #include "stack_bounds.h"
 #include "strobe/base/signal_safe.h"
@@ -193,10 +194,11 @@ std::uint64_t LinuxPlatform::BlockedSignals(std::uint64_t thread_id) {
 }
 
 void LinuxPlatform::SetSignalBlocked(int signal, bool is_blocked) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, signal);
-  pthread_sigmask(is_blocked ? SIG_BLOCK : SIG_UNBLOCK, &signals, nullptr);
+  if (is_blocked) {
+    internal::CeaseToLetThrough(signal);
+  } else {
+    internal::LetThrough(signal);
+  }
 }
 
 bool LinuxPlatform::StartTimer(Timer& timer, std::uint64_t thread_id, std::uint64_t payload,

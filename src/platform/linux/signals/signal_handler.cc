@@ -22,6 +22,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "let_through.h"
 #include "restarted_waits.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/clock/system_clock.h"
@@ -227,8 +228,9 @@ STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context)
   } else if (context == nullptr || info == nullptr || info->si_code != SI_USER ||
              info->si_pid != 0 || !CaptureAwaited(target)) {
     GlobalHandlerCounters().foreign.fetch_add(1, std::memory_order_relaxed);
+    const bool is_given_back = GiveBack(signal, info, context);
     errno = saved_errno;
-    ChainToPrevious(signal, info, context);
+    if (!is_given_back) ChainToPrevious(signal, info, context);
     return;
   }
   errno = saved_errno;

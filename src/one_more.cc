@@ -1,0 +1,1 @@
+// Nothing: see meson.build, which needs a source file more for some builds.
