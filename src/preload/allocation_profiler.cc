@@ -3,7 +3,6 @@
 
 #include "basic_preload_profiler.h"
 #include "strobe/allocations/allocation_sampling.h"
-#include "strobe/platform/native.h"
 #include "strobe/worker/worker_parts.h"
 
 namespace strobe::internal {
@@ -27,10 +26,7 @@ class PlainProfiler final : public BasicPreloadProfiler<DefaultTraits> {
 
 PreloadProfiler& MakePreloadProfiler(ProfilerOptions options) {
   if (!SeesMalloc()) {
-    // An executable is asked for a function before any library.
-    NativePlatform::WriteLine("strobe: " + NativePlatform::ProgramName() +
-                              " has an allocator in its executable, which no preloaded library "
-                              "sees: its allocations are not recorded");
+    SayAllocationsAreUnseen();
     return *new PlainProfiler(std::move(options));
   }
   if (*options.worker.enabled) {

@@ -5,9 +5,17 @@
 #include <utility>
 
 #include "preload_profiler.h"
+#include "strobe/platform/native.h"
 #include "strobe/profiler.h"
 
 namespace strobe::internal {
+
+// An executable is asked for a function before any library.
+inline void SayAllocationsAreUnseen() {
+  NativePlatform::WriteLine("strobe: " + NativePlatform::ProgramName() +
+                            " has an allocator in its executable, which no preloaded library "
+                            "sees: its allocations are not recorded");
+}
 
 template <class Traits>
 class BasicPreloadProfiler : public PreloadProfiler {

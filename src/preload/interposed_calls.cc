@@ -1,5 +1,4 @@
 // The calls of the program that the library sees, and the library's own, which pass it by.
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -8,12 +7,12 @@
 #include <threads.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
 #include "../platform/linux/signals/ending_signals.h"
+#include "next.h"
 #include "process_session.h"
 #include "signal_masks.h"
 
@@ -29,29 +28,13 @@ using strobe::internal::DelaysEnd;
 using strobe::internal::EndBeforeExit;
 using strobe::internal::HiddenMask;
 using strobe::internal::InheritMask;
+using strobe::internal::Next;
 using strobe::internal::RegisterThisThread;
 using strobe::internal::RenameThisThread;
 using strobe::internal::SetMask;
 using strobe::internal::SetMaskOfProgram;
 
-// The function that the program would have without this library.
-template <class Function>
-class Next {
- public:
-  explicit constexpr Next(const char* name) : name_(name) {}
-  Function* operator*() {
-    Function* function = function_.load(std::memory_order_relaxed);
-    if (function == nullptr) {
-      function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_));
-      function_.store(function, std::memory_order_relaxed);
-    }
-    return function;
-  }
-
- private:
-  const char* name_;
-  std::atomic<Function*> function_{nullptr};
-};
+;
 
 using CreateThread = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 using CreateC11Thread = int(thrd_t*, thrd_start_t, void*);

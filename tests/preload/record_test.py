@@ -9,6 +9,7 @@ What a profile has is at least what threads have worked by their own clocks, and
 program is recorded again until it has been seen that each of its functions has a sample.
 """
 import http.server
+import json
 import math
 import os
 import pathlib
@@ -174,6 +175,34 @@ def signal_masks(recorder):
             recorded = recorder.record(masked_program, mode, arguments=["-F", "1000", *how])
             equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), "signals by %s %s" % (mode, how))
             equal(bare.stdout, b"others: 0, left: -1\n", "signals by %s, not recorded" % mode)
+
+
+def waits_and_throws(recorder):
+    """--locks, --exceptions and both with --alloc: the sums are those by the program's own clock, and the program notices nothing."""
+    waiting_program = os.path.join(os.path.dirname(recorder.program), "waiting_program")
+    for how in (["--locks"], ["--locks", "--exceptions", "--alloc"]):
+        for mode, column in (("locks", "delay"), ("conditions", "condition_delay")):
+            recorded = recorder.record(waiting_program, mode, arguments=how)
+            equal((recorded.returncode, recorded.stderr), (0, b"strobe: out.pb.gz\n"), "%s %s" % (mode, how))
+            _, functions = recorder.top("--type", column)
+            for line in recorded.stdout.decode().splitlines():
+                name, waited_s = line.split()[0], float(line.split()[1])
+                # One sample for each millisecond, in the mean.
+                chance.within(functions.get(name, 0) * 1e3, chance.poisson_bounds(waited_s * 1e3), "samples of %s %s" % (name, how))
+    for how in (["--locks"], ["--exceptions"], ["--alloc", "--locks"]):
+        for mode in ("results", "throw"):
+            bare = recorder.bare(waiting_program, mode)
+            recorded = recorder.record(waiting_program, mode, arguments=how)
+            equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), "%s %s" % (mode, how))
+            if mode == "throw" and how != ["--locks"]:
+                text = recorder.bare(recorder.strobe, "top", "-n", "0", "--json", "--type", "exceptions", "out.pb.gz").stdout
+                table = json.loads(text)
+                functions = {row["function"]: row["total"] for row in table["functions"]}
+                # The first stacks are copied: those for which there is no room are [lost].
+                equal(table["sum"], 300, "what was thrown %s" % how)
+                equal(functions["ThrowRange"] + functions["ThrowNumber"] + functions.get("[lost]", 0), 300, "where it was thrown %s" % how)
+    refused = recorder.record(waiting_program, "throw", arguments=["--locks", "--worker"])
+    equal((refused.returncode, refused.stderr), (2, b"strobe: record: --locks and --exceptions are seen in the program: not with --worker\n"), "with a worker")
 
 
 def constructors(recorder):

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "strobe/base/visibility.h"
+#include "strobe/locks/condition_provider.h"
 #include "strobe/locks/contention_provider.h"
 #include "strobe/own_parts.h"
 #include "strobe/provider/event_target.h"
@@ -20,6 +21,13 @@ namespace strobe {
 struct ContentionTraits : DefaultTraits {
   using Providers =
       ProviderList<CpuTimeProvider, WallTimeProvider, OffCpuTimeProvider, ContentionProvider>;
+};
+
+// The same, and waits for conditions: for a program, or a library that is preloaded, that calls
+// NoteConditionWait.
+struct LockTraits : DefaultTraits {
+  using Providers = ProviderList<CpuTimeProvider, WallTimeProvider, OffCpuTimeProvider,
+                                 ContentionProvider, ConditionProvider>;
 };
 
 struct ContentionOptions {
@@ -53,9 +61,25 @@ absl::Status BeginContentions(const EventTarget& target, const ContentionOptions
 // From now on they go nowhere. Waits until no thread uses the target any more.
 void EndContentions();
 
+// The same for waits for conditions, whose contentions go to the same profiler.
+void BeginConditions(const EventTarget& target, std::int64_t interval_ns);
+void EndConditions();
+// True between these two.
+[[nodiscard]] bool IsSamplingConditions() noexcept;
+// Samples a wait for a condition, as NoteContention does one for a lock.
+[[gnu::noinline]] void NoteConditionWait(std::int64_t delay_ns) noexcept;
+
 // The leaf frames between the target's function and the function that asks for the lock: those two
 // and one in between.
 inline constexpr std::uint32_t kContentionFrames = 3;
+
+// Empty if the profiler's providers do not include ConditionProvider.
+template <class Traits>
+EventTarget ConditionTargetOf(BasicProfiler<Traits>& profiler) {
+  if constexpr (Traits::Providers::template kHas<ConditionProvider>)
+    return TargetOf<ConditionProvider, kContentionFrames>(profiler);
+  return {};
+}
 
 }  // namespace internal
 
@@ -73,8 +97,12 @@ class ContentionSampling {
   explicit ContentionSampling(BasicProfiler<Traits>& profiler,
                               const ContentionOptions& options = {})
       : target_(internal::TargetOf<ContentionProvider, internal::kContentionFrames>(profiler)),
-        status_(internal::BeginContentions(target_, options)) {}
+        condition_target_(internal::ConditionTargetOf(profiler)),
+        status_(internal::BeginContentions(target_, options)) {
+    if (has_conditions()) internal::BeginConditions(condition_target_, options.interval_ns);
+  }
   ~ContentionSampling() {
+    if (has_conditions()) internal::EndConditions();
     if (status_.ok()) internal::EndContentions();
   }
   ContentionSampling(const ContentionSampling&) = delete;
@@ -86,7 +114,12 @@ class ContentionSampling {
   [[nodiscard]] static ContentionStats stats() { return internal::CollectContentionStats(); }
 
  private:
+  [[nodiscard]] bool has_conditions() const {
+    return status_.ok() && condition_target_.record != nullptr;
+  }
+
   const internal::EventTarget target_;
+  const internal::EventTarget condition_target_;
   const absl::Status status_;
 };
 #pragma GCC diagnostic pop

@@ -33,6 +33,8 @@ struct RecordOptions {
   // Of a preloaded library.
   std::optional<double> wall_hz;  // samples per second of each thread, if given
   bool allocations = false;
+  bool locks = false;       // waits for locks and conditions
+  bool exceptions = false;  // what is thrown
   // Of perf events.
   std::string events = "task-clock";  // names, with commas between them
   std::uint64_t count = 1;            // events of a kind without a rate for one sample

@@ -93,6 +93,12 @@ void DeclarePreload(CLI::App& app, RecordOptions& options) {
       ->group(kOfPreload);
   app.add_flag("--alloc", options.allocations, "Sample allocations and the live heap, too")
       ->group(kOfPreload);
+  app.add_flag("--locks", options.locks,
+               "Sample waits for the C library's mutexes, locks and conditions, too: value types "
+               "delay and condition_delay")
+      ->group(kOfPreload);
+  app.add_flag("--exceptions", options.exceptions, "Count what C++ code throws, too")
+      ->group(kOfPreload);
 }
 
 void DeclarePerf(CLI::App& app, RecordOptions& options) {
@@ -142,6 +148,8 @@ std::string ChooseMode(const CLI::App& app, RecordOptions& options) {
     return "record: --until-parent is of a command, and not of processes that run already";
   if (app.count("--in-process") > 0 && app.count("--worker") > 0)
     return "record: --in-process and --worker are two ways to record: name one of them";
+  if ((options.locks || options.exceptions) && app.count("--worker") > 0)
+    return "record: --locks and --exceptions are seen in the program: not with --worker";
   if (!options.processes.empty() || app.count("-e") > 0 || app.count("--perf") > 0)
     options.mode = RecordingMode::kPerf;
   if (options.mode == RecordingMode::kPerf && !of_preload.empty()) {

@@ -49,10 +49,18 @@ std::filesystem::path CommandPath() {
   return std::filesystem::read_symlink("/proc/self/exe", error);
 }
 
+// The name of the library that sees what is asked for.
+const char* LibraryFor(const RecordOptions& options) {
+  const int kinds = static_cast<int>(options.allocations) + static_cast<int>(options.locks) +
+                    static_cast<int>(options.exceptions);
+  if (kinds > 1) return "libstrobe-preload-events.so";
+  if (options.allocations) return "libstrobe-preload-allocations.so";
+  if (options.locks) return "libstrobe-preload-locks.so";
+  return options.exceptions ? "libstrobe-preload-exceptions.so" : "libstrobe-preload.so";
+}
+
 // The library beside the command: see STROBE_LIBRARY_FOLDERS in meson.build.
-std::string FindLibrary(bool has_allocations) {
-  const char* const name =
-      has_allocations ? "libstrobe-preload-allocations.so" : "libstrobe-preload.so";
+std::string FindLibrary(const char* name) {
   std::error_code error;
   const std::filesystem::path command = CommandPath();
   const std::vector<std::string> folders = absl::StrSplit(STROBE_LIBRARY_FOLDERS, ':');
@@ -280,7 +288,8 @@ int RunUnrecorded(const RecordOptions& options, RecordingOutput& output) {
 int RecordPreloaded(const RecordOptions& options, RecordingOutput& output) {
   const RecordedProgram program = FindProgram(options.command[0], RecordedBy::kPreload);
   const bool needs_library = options.mode != RecordingMode::kChosen || options.allocations ||
-                             options.wall_hz || options.every_s;
+                             options.locks || options.exceptions || options.wall_hz ||
+                             options.every_s;
   if (program.fits_perf && !needs_library) {
     output.Say(absl::StrCat(program.refusal, ": perf events record it"));
     return RecordPerf(options, output);
@@ -290,7 +299,7 @@ int RecordPreloaded(const RecordOptions& options, RecordingOutput& output) {
         program.fits_perf ? "; strobe record --perf profiles it from outside, by perf events" : "";
     return output.Fail(absl::StrCat(program.refusal, instead), program.status);
   }
-  const std::string library = FindLibrary(options.allocations);
+  const std::string library = FindLibrary(LibraryFor(options));
   if (library.empty() || library.find_first_of(": ") != std::string::npos) {
     return output.Fail(
         "the library to preload is not where this command looks for it (src/preload of its build, "
