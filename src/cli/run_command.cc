@@ -5,8 +5,8 @@
 #include <new>
 
 #include "commands/command_line.h"
-#include "record/worker.h"
 #include "ui/terminal.h"
+#include "worker/worker.h"
 
 namespace strobe::internal {
 

@@ -177,6 +177,9 @@ struct WorkerOptions {
   // The program to run as the worker: the path of the command `strobe`. Empty runs the program
   // itself once more, whose main calls RunWorkerIfAsked first.
   Option<std::string> command = Option<std::string>::Default{""};
+  // Where a worker listens that serves many programs (strobe worker --listen). Without one, or if
+  // it refuses, the program begins a worker of its own.
+  Option<std::string> socket = Option<std::string>::Default{""};
   // If no worker can be begun, or if workers have died too often.
   Option<WorkerFallback> fallback = Option<WorkerFallback>::Default{WorkerFallback::kNone};
 };

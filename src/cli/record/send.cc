@@ -4,9 +4,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "backends.h"
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/runtime/session/output_parts.h"
+#include "worker/backends.h"
 
 namespace strobe::internal {
 

@@ -83,7 +83,7 @@ constexpr AnyOf<SymbolMode> kSymbolMode{"none, names or full"};
 constexpr Between<double> kSymbolTime{0, 3600, "a number from 0 to 3600"};
 constexpr Path kDirectories{"paths of 1 to 4095 bytes together"};
 
-constexpr Path kWorkerCommand{"a path of at most 4095 bytes", /*may_be_empty=*/true};
+constexpr Path kWorkerPath{"a path of at most 4095 bytes", /*may_be_empty=*/true};
 constexpr AnyOf<WorkerFallback> kWorkerFallback{"none or in_process"};
 
 // The row of the option `kField` in the group `kGroup` of ProfilerOptions.
@@ -257,9 +257,12 @@ constexpr std::array kTable = {
     Row<&ProfilerOptions::worker, &WorkerOptions::enabled, kSwitch>(
         "STROBE_WORKER", "worker.enabled",
         "Whether a worker process makes the profiles (Linux x86-64, strobe-worker)."),
-    Row<&ProfilerOptions::worker, &WorkerOptions::command, kWorkerCommand>(
+    Row<&ProfilerOptions::worker, &WorkerOptions::command, kWorkerPath>(
         "STROBE_WORKER_COMMAND", "worker.command",
         "The worker: the path of the command strobe; empty runs the program itself once more."),
+    Row<&ProfilerOptions::worker, &WorkerOptions::socket, kWorkerPath>(
+        "STROBE_WORKER_SOCKET", "worker.socket",
+        "Where a worker of many programs listens (strobe worker --listen); empty: none."),
     Row<&ProfilerOptions::worker, &WorkerOptions::fallback, kWorkerFallback>(
         "STROBE_WORKER_FALLBACK", "worker.fallback",
         "Where no worker can be had: none (Start fails) or in_process (samples all the same)."),

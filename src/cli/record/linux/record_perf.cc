@@ -1,6 +1,5 @@
 // RecordPerf: processes or a command, recorded until they end.
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "record_program.h"
 #include "recorded_processes.h"
 #include "signal_queue.h"
+#include "strobe/worker/program/local_worker.h"
 
 namespace strobe::internal {
 namespace {
@@ -34,14 +34,6 @@ constexpr std::chrono::milliseconds kRound(100);
 // What goes on for so long after the end of the command is worth a word.
 constexpr int kRoundsUntilSaid = 10;
 constexpr const char* kTracing = "/sys/kernel/tracing";
-
-// Each event of each thread and CPU has a descriptor.
-void RaiseDescriptorLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 sigset_t SignalsThatStop() {
   sigset_t signals;

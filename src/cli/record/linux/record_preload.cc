@@ -26,6 +26,7 @@
 #include "recorded_processes.h"
 #include "recording_folder.h"
 #include "strobe/core/settings/known_variables.h"
+#include "worker/linux/recording_worker.h"
 
 namespace strobe::internal {
 namespace {
@@ -95,7 +96,8 @@ double ExportPeriodS(const RecordOptions& options) {
 }
 
 Variables VariablesFor(const RecordOptions& options, const std::string& library,
-                       const RecordingFolder& folder, SteadyClock::time_point until) {
+                       const RecordingFolder& folder, const RecordingWorker& worker,
+                       SteadyClock::time_point until) {
   const char* const preloaded = std::getenv("LD_PRELOAD");
   const bool has_others = preloaded != nullptr && *preloaded != '\0';
   Variables variables{{"LD_PRELOAD", has_others ? absl::StrCat(library, ":", preloaded) : library},
@@ -118,6 +120,7 @@ Variables VariablesFor(const RecordOptions& options, const std::string& library,
     variables.emplace_back("STROBE_RECORD_WALL_FREQUENCY_HZ", absl::StrCat(*options.wall_hz));
   if (options.mode == RecordingMode::kWorker) {
     variables.emplace_back("STROBE_RECORD_WORKER", "1");
+    variables.emplace_back("STROBE_RECORD_WORKER_SOCKET", worker.path());
     variables.emplace_back("STROBE_RECORD_WORKER_COMMAND", CommandPath().string());
     variables.emplace_back("STROBE_RECORD_WORKER_FALLBACK", "in_process");
   }
@@ -141,6 +144,7 @@ class PreloadedRecording {
   int Run(const std::string& program, const std::string& library);
 
  private:
+  void BeginWorker();
   // Until all has ended, or the asked time is over.
   void Attend();
   // Now and then, meanwhile.
@@ -162,6 +166,7 @@ class PreloadedRecording {
   std::future<void> delivery_;        // of the period before
   Child& child_;
   const RecordingFolder folder_;
+  RecordingWorker worker_{options_.mode == RecordingMode::kWorker ? folder_.private_path() : ""};
   const RecordedProcesses processes_{absl::StrCat(kRecordingVariable, "=", folder_.shared_path())};
   std::optional<MappedFiles> files_;
   SteadyClock::time_point begin_;
@@ -242,8 +247,17 @@ void PreloadedRecording::Attend() {
     if (next >= until_) return TakeLast();
     EndPeriod();
   }
+  worker_.End();
   if (options_.mode == RecordingMode::kWorker) processes_.AwaitWorkers(kLongestExport);
   profiles_->Take(folder_.path());
+}
+
+// A worker ends its recordings when the variable of its own process says so.
+void PreloadedRecording::BeginWorker() {
+  const std::int64_t until_ns = std::chrono::nanoseconds(until_.time_since_epoch()).count();
+  if (options_.duration_s > 0)
+    setenv(kRecordingUntilVariable, std::to_string(until_ns).c_str(), /*replace=*/1);
+  worker_.Begin();
 }
 
 int PreloadedRecording::Run(const std::string& program, const std::string& library) {
@@ -258,7 +272,8 @@ int PreloadedRecording::Run(const std::string& program, const std::string& libra
     until_ = begin_ + std::chrono::nanoseconds(std::llround(options_.duration_s * 1e9));
   int error = child_.Fork({.path = program,
                            .arguments = options_.command,
-                           .variables = VariablesFor(options_, library, folder_, until_)});
+                           .variables = VariablesFor(options_, library, folder_, worker_, until_)});
+  if (error == 0 && options_.mode == RecordingMode::kWorker) BeginWorker();
   if (error == 0) error = child_.Run();
   if (error != 0)
     return output_.Fail(absl::StrCat(program, ": ", std::strerror(error)), kCannotRun);

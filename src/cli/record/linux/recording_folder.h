@@ -21,6 +21,8 @@ class RecordingFolder {
   [[nodiscard]] bool is_open() const { return file_ >= 0; }
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string shared_path() const;
+  // The folder around it.
+  [[nodiscard]] std::string private_path() const { return around_.string(); }
 
   // Those of this user, of commands that have been killed, that hold profiles.
   static std::vector<std::string> OfKilled();

@@ -34,8 +34,7 @@ void RemoteCore::AnnounceAll() {
 // begins one of the program's own.
 absl::Status RemoteCore::BeginWorker() {
   is_here_ = false;
-  const std::string path =
-      Platform::EnvironmentVariable(kWorkerSocketVariable).value_or(std::string());
+  const std::string& path = *options_.worker.socket;
   if (!path.empty()) {
     absl::StatusOr<WorkerProcess> joined = WorkerProcess::Join(path);
     if (joined.ok() && Greet(*std::move(joined)).ok()) return absl::OkStatus();

@@ -1,4 +1,4 @@
-#include "../../../src/cli/record/backends.h"
+#include "../../../src/cli/worker/backends.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "../../../src/cli/record/worker.h"
+#include "../../../src/cli/worker/worker.h"
 
 #include <string>
 

@@ -1,10 +1,10 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "record/backends.h"
 #include "strobe/allocations/allocation_sampling.h"
 #include "strobe/default_traits.h"
 #include "strobe/worker/serve/serve_program.h"
+#include "worker/backends.h"
 #include "worker_output.h"
 
 namespace strobe::internal {

@@ -1,4 +1,4 @@
-#include "record/worker.h"
+#include "worker/worker.h"
 
 #include <cstdio>
 #include <cstdlib>

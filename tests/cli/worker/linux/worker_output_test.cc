@@ -1,4 +1,4 @@
-#include "../../../../src/cli/record/linux/worker_output.h"
+#include "../../../../src/cli/worker/linux/worker_output.h"
 
 #include <string>
 #include <vector>
