@@ -37,15 +37,20 @@ bool IsCountedByItsAmount(const PerfEvent& event) {
 }  // namespace
 
 PerfAccount::PerfAccount(const PerfHeader& header, const SymbolFiles& files,
-                         ProcessTableOptions options, std::string kernel_symbols)
-    : header_(header),
-      kernel_symbols_path_(std::move(kernel_symbols)),
-      table_(files, std::move(options)) {}
+                         const ProcessTableOptions& options, std::string kernel_symbols)
+    : header_(header), kernel_symbols_path_(std::move(kernel_symbols)), table_(files, options) {
+  if (options.uses_process_roots) threads_.UseProc();
+}
 
 absl::Status PerfAccount::Attach(std::uint32_t process) {
-  if (absl::Status status = table_.Attach(process); !status.ok()) return status;
-  threads_.Attach(process);
-  return absl::OkStatus();
+  const absl::Status status = table_.Attach(process);
+  if (!absl::IsNotFound(status)) threads_.Attach(process);
+  return status;
+}
+
+void PerfAccount::UseMachine() {
+  is_machine_ = true;
+  threads_.UseMachine();
 }
 
 void PerfAccount::UseRunningKernel() { stacks_.frames().UseKernelSymbols(ReadKernelSymbols()); }
@@ -93,6 +98,8 @@ void PerfAccount::SetTotals(std::span<const Total> totals) {
   for (std::size_t i = 0; i < std::min(totals.size(), accounts_.size()); ++i) {
     accounts_[i].lost_samples = std::max(accounts_[i].lost_samples, totals[i].lost);
     accounts_[i].total = totals[i].amount;
+    if (std::optional<std::uint64_t>& total = accounts_[i].total)
+      *total -= std::min(*total, accounts_[i].idle);
   }
 }
 
@@ -144,7 +151,8 @@ absl::Status PerfAccount::Take(const PerfRecord& record, std::uint64_t time) {
       if (record.type == PerfRecordType::kExit) off_cpu_.Forget(ThreadOf(header_, record));
       threads_.Take(record);
       break;
-    case PerfRecordType::kSwitch: TakeSwitch(record, time); break;
+    case PerfRecordType::kSwitch:
+    case PerfRecordType::kSwitchOfCpu: TakeSwitch(record, time); break;
     case PerfRecordType::kLost:
     case PerfRecordType::kLostSamples: TakeLost(record); break;
     case PerfRecordType::kSample: return TakeSample(record, time);
@@ -211,6 +219,11 @@ void PerfAccount::AddAbsence(const OffCpuTimes::Absence& absence) {
   builder_.AddRow(absence.place.stack, absence.place.labels, values_);
 }
 
+// Clocks leave the idle task out themselves. Its id is also that of processes of other namespaces.
+bool PerfAccount::IsIdle(const PerfEvent& event, const PerfSample& sample) const {
+  return is_machine_ && sample.process == 0 && sample.thread == 0 && !event.is_clock();
+}
+
 absl::Status PerfAccount::TakeSample(const PerfRecord& record, std::uint64_t time) {
   if (header_.events.empty()) return absl::InvalidArgumentError("a sample has no event");
   if (absl::Status status = MakeColumns(); !status.ok()) return status;
@@ -220,6 +233,10 @@ absl::Status PerfAccount::TakeSample(const PerfRecord& record, std::uint64_t tim
   if (!ParseSample(event, record.body, sample))
     return absl::InvalidArgumentError("a sample is shorter than it says");
   Account& account = accounts_[number];
+  if (IsIdle(event, sample)) {
+    account.idle += sample.period;
+    return absl::OkStatus();
+  }
   // A sample without a period counts for one. How long an absence lasts is known at its end.
   const std::int64_t amount =
       event.is_off_cpu ? 0 : std::max<std::int64_t>(Amount(sample.period), 1);
@@ -230,7 +247,9 @@ absl::Status PerfAccount::TakeSample(const PerfRecord& record, std::uint64_t tim
   const std::uint32_t labels = threads_.LabelsOf(sample.process, sample.thread);
   const std::uint32_t stack = builder_.Stack(stacks_.Of(event, sample, record.misc));
   const std::uint32_t row = builder_.AddRow(stack, labels, values_);
-  if (event.is_off_cpu) off_cpu_.Leave(sample.thread, {stack, labels}, time);
+  // A thread that has ended has left for good.
+  if (event.is_off_cpu && threads_.IsAlive(sample.thread))
+    off_cpu_.Leave(sample.thread, {stack, labels}, time);
   // A broken file may say any time.
   const std::int64_t time_ns = std::clamp<std::int64_t>(
       static_cast<std::int64_t>(time + static_cast<std::uint64_t>(header_.clock_offset_ns)), 0,

@@ -36,8 +36,8 @@ class PerfAccount {
  public:
   // `header` and `files` must outlive the account. Events may be added to the header until the
   // first sample. `kernel_symbols` is the path of a file as /proc/kallsyms; empty for no names.
-  PerfAccount(const PerfHeader& header, const SymbolFiles& files, ProcessTableOptions options,
-              std::string kernel_symbols);
+  PerfAccount(const PerfHeader& header, const SymbolFiles& files,
+              const ProcessTableOptions& options, std::string kernel_symbols);
 
   // Takes over a record of the kernel. Records come in the order of their times; one without a time
   // has 0. InvalidArgument for a sample that is broken, ResourceExhausted once the profile is too
@@ -46,6 +46,8 @@ class PerfAccount {
   // Takes over a process of this machine that runs already: its code, its threads and their names.
   // Errors are those of ProcessTable::Attach.
   absl::Status Attach(std::uint32_t process);
+  // Records are of all processes of this machine. The idle task is none: it has no samples.
+  void UseMachine();
   // The names of the running kernel, if they may be read.
   void UseRunningKernel();
   void UseGenerated(PerfStacks::FindGenerated find) { stacks_.UseGenerated(std::move(find)); }
@@ -79,6 +81,7 @@ class PerfAccount {
     std::optional<std::size_t> switch_column{};
     std::uint64_t samples = 0;
     std::int64_t amount = 0;
+    std::uint64_t idle = 0;  // counted of the idle task
     // Two records of the same: the ring's, and the event's own.
     std::uint64_t lost = 0;
     std::uint64_t lost_samples = 0;
@@ -98,6 +101,7 @@ class PerfAccount {
   void TakeKernelMap(std::string_view name, Address address);
   void TakeLost(const PerfRecord& record);
   void TakeSwitch(const PerfRecord& record, std::uint64_t time);
+  [[nodiscard]] bool IsIdle(const PerfEvent& event, const PerfSample& sample) const;
   void AddAbsence(const OffCpuTimes::Absence& absence);
   absl::Status TakeSample(const PerfRecord& record, std::uint64_t time);
   std::shared_ptr<const KernelSymbols> ReadKernelSymbols();
@@ -112,6 +116,7 @@ class PerfAccount {
   ProcessTable table_;
   PerfStacks stacks_{builder_, table_};
   PerfThreads threads_{builder_, table_};
+  bool is_machine_ = false;
   std::shared_ptr<const KernelSymbols> kernel_symbols_;
   std::vector<Account> accounts_;  // one an event
   std::uint64_t lost_of_rings_ = 0;

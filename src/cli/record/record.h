@@ -23,8 +23,11 @@ struct RecordOptions {
   RecordingMode mode = RecordingMode::kChosen;
   std::vector<std::uint32_t> processes;  // that run already
   bool has_children = true;              // and what they have started before
-  std::vector<std::string> command;      // or one to run: the program and its arguments
-  std::optional<double> hz;              // samples per second of CPU time, if given
+  std::vector<std::uint32_t> threads;    // or threads that run already
+  bool is_machine = false;           // or all that runs; until the command ends, if there is one
+  std::string cgroup;                // of all that runs, what is in this control group
+  std::vector<std::string> command;  // or one to run: the program and its arguments
+  std::optional<double> hz;          // samples per second of CPU time, if given
   std::vector<std::string> debug_directories;
   OutputOptions output;
   std::optional<double> every_s;  // a profile for each so many seconds, if given

@@ -31,6 +31,20 @@ void DeclareCommand(CLI::App& app, const CommandLine& line, RecordOptions& optio
   app.add_option("-p,--process", options.processes, "Record these processes, until they end")
       ->delimiter(',')
       ->allow_extra_args(false);
+  app.add_option("--tid", options.threads,
+                 "Record these threads of processes that run, and nothing that they start")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_flag("-a,--all", options.is_machine,
+               "Record all that runs on this machine, until the command ends, if there is one");
+  app.add_option_function<std::string>(
+         "--cgroup",
+         [&options](const std::string& name) {
+           options.cgroup = name;
+           options.is_machine = true;
+         },
+         "Record all that runs in this control group, a directory below /sys/fs/cgroup")
+      ->allow_extra_args(false);
   app.add_flag("!--no-children", options.has_children,
                "With -p: leave out the children that the processes have by now");
 }
@@ -138,23 +152,46 @@ std::vector<std::string> Given(const CLI::App& app, const std::string& group) {
   return names;
 }
 
+// What is recorded although it runs already, by the option's name; empty if nothing is.
+std::string RunningTarget(const CLI::App& app) {
+  for (const char* const name : {"--process", "--tid", "--cgroup", "--all"}) {
+    if (app.count(name) > 0) return name;
+  }
+  return {};
+}
+
+// Returns why what is to be recorded is not clear, or nothing.
+std::string JudgeTargets(const CLI::App& app, const RecordOptions& options) {
+  const std::string running = RunningTarget(app);
+  const bool has_command = !options.command.empty();
+  if (running.empty() && !has_command) {
+    return "record: expected a command, processes by -p, or the whole machine by -a; see strobe "
+           "record --help";
+  }
+  const int kinds = static_cast<int>(app.count("--process") > 0) +
+                    static_cast<int>(app.count("--tid") > 0) + static_cast<int>(options.is_machine);
+  if (kinds > 1 || (has_command && kinds > 0 && !options.is_machine))
+    return "record: a command, -p, --tid and -a are each a recording: name one of them";
+  if (app.count("--no-children") > 0 && app.count("--process") == 0)
+    return "record: --no-children is of processes that run already: see -p";
+  if (!running.empty() && app.count("--until-parent") > 0)
+    return absl::StrCat("record: --until-parent is of a command, and not of ", running);
+  return {};
+}
+
 // Decides what takes the samples. Returns why no recording is all that is asked for, or nothing.
 std::string ChooseMode(const CLI::App& app, RecordOptions& options) {
   const std::vector<std::string> of_preload = Given(app, kOfPreload);
   const std::vector<std::string> of_perf = Given(app, kOfPerf);
-  if (options.processes.empty() && app.count("--no-children") > 0)
-    return "record: --no-children is of processes that run already: see -p";
-  if (!options.processes.empty() && app.count("--until-parent") > 0)
-    return "record: --until-parent is of a command, and not of processes that run already";
+  const std::string running = RunningTarget(app);
   if (app.count("--in-process") > 0 && app.count("--worker") > 0)
     return "record: --in-process and --worker are two ways to record: name one of them";
   if ((options.locks || options.exceptions) && app.count("--worker") > 0)
     return "record: --locks and --exceptions are seen in the program: not with --worker";
-  if (!options.processes.empty() || app.count("-e") > 0 || app.count("--perf") > 0)
+  if (!running.empty() || app.count("-e") > 0 || app.count("--perf") > 0)
     options.mode = RecordingMode::kPerf;
   if (options.mode == RecordingMode::kPerf && !of_preload.empty()) {
-    const char* const why =
-        options.processes.empty() ? "" : ", which is how processes that run already are recorded";
+    const std::string why = running.empty() ? "" : ", which is how what runs already is recorded";
     return absl::StrCat("record: ", of_preload.front(),
                         " needs a library that is preloaded, and is not of perf events", why);
   }
@@ -179,11 +216,9 @@ std::string SwitchedOffBy() {
 }
 
 int Record(const CLI::App& app, RecordOptions& options, const Terminal& terminal) {
-  if (options.command.empty() == options.processes.empty()) {
-    SayError("record: expected a command, or processes by -p; see strobe record --help");
-    return kWrongUse;
-  }
-  if (const std::string refusal = ChooseMode(app, options); !refusal.empty()) {
+  std::string refusal = JudgeTargets(app, options);
+  if (refusal.empty()) refusal = ChooseMode(app, options);
+  if (!refusal.empty()) {
     SayError(refusal);
     return kWrongUse;
   }
@@ -217,7 +252,8 @@ void AddRecord(CommandLine& line) {
       "  strobe record ./program --its arguments\n"
       "  strobe record -o one.html -F 1000 -- ./program\n"
       "  strobe record --perf -- ./program --its --arguments\n"
-      "  strobe record -p 1234,1235 -e task-clock,off-cpu --duration 10 -o page.html\n\n"
+      "  strobe record -p 1234,1235 -e task-clock,off-cpu --duration 10 -o page.html\n"
+      "  strobe record -a --duration 10\n\n"
       "A command is not changed: a library is preloaded, which profiles its threads, and those of\n"
       "the programs that it starts. Where none can be, as in a program that is statically linked,\n"
       "and for --perf, -e and processes that run already, the kernel takes the samples: those "

@@ -1,8 +1,7 @@
 // RecordPerf: processes or a command, recorded until they end.
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,10 +18,13 @@
 #include "absl/strings/str_cat.h"
 #include "child.h"
 #include "perf/linux/perf_recorder.h"
+#include "perf/proc_files.h"
 #include "record/record.h"
 #include "record_program.h"
 #include "recorded_processes.h"
+#include "running_targets.h"
 #include "signal_queue.h"
+#include "strobe/platform/program_place.h"
 
 namespace strobe::internal {
 namespace {
@@ -53,9 +56,22 @@ sigset_t SignalsThatStop() {
 // What a process in a container has mapped is below its own root.
 SymbolSearch SearchOf(const RecordOptions& options) {
   std::vector<std::string> directories = options.debug_directories;
-  for (const std::uint32_t process : options.processes)
-    directories.push_back(absl::StrCat("/proc/", process, "/root"));
+  for (const std::vector<std::uint32_t>& ids : {options.processes, options.threads}) {
+    for (const std::uint32_t id : ids) directories.push_back(absl::StrCat("/proc/", id, "/root"));
+  }
   return SearchIn(directories);
+}
+
+// The directory of a control group, by its path or its name. Not open if there is none.
+Descriptor OpenCgroup(const std::string& name) {
+  for (const char* const root :
+       {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/unified/", "/sys/fs/cgroup/perf_event/"}) {
+    const std::string path = root + name;
+    if (!path.starts_with("/sys/fs/cgroup/")) continue;
+    Descriptor directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory.is_open()) return directory;
+  }
+  return {};
 }
 
 PerfEventOptions EventsOf(const RecordOptions& options, std::vector<PerfRequest> requests) {
@@ -80,11 +96,21 @@ class PerfRecording {
   int RunProcesses();
 
  private:
+  // What the profile says it is of.
+  struct Subject {
+    std::string program;
+    std::uint64_t process = 0;
+  };
+
+  [[nodiscard]] Subject SubjectOfRunning() const;
+  // Begins to record what runs already.
+  absl::Status AttachRunning();
+  absl::Status AttachMachine();
   // Until `is_over` says so, which is asked when a descriptor of `polled` is readable, and now and
   // then; or until the asked time is over.
   absl::Status Record(std::span<pollfd> polled, const std::function<bool()>& is_over);
-  // Names and writes what was recorded, by the name of `program` if nothing else is known.
-  bool Deliver(const absl::Status& status, const std::string& program, std::uint64_t process);
+  // Names and writes what was recorded.
+  bool Deliver(const absl::Status& status, const Subject& subject);
 
   const RecordOptions& options_;
   RecordingOutput& output_;
@@ -106,12 +132,11 @@ absl::Status PerfRecording::Record(std::span<pollfd> polled, const std::function
   }
 }
 
-bool PerfRecording::Deliver(const absl::Status& status, const std::string& program,
-                            std::uint64_t process) {
+bool PerfRecording::Deliver(const absl::Status& status, const Subject& subject) {
   absl::StatusOr<LoadedProfile> loaded = recorder_.Finish(status);
-  if (loaded.ok() && loaded->profile.program.empty()) {
-    loaded->profile.program = program;
-    loaded->profile.process_id = process;
+  if (loaded.ok()) {
+    loaded->profile.program = subject.program;
+    loaded->profile.process_id = subject.process;
   }
   absl::Status named = loaded.ok() ? SymbolizeProfile(*loaded, search_) : loaded.status();
   if (named.ok() && output_.has_directory()) named = output_.WriteToDirectory(*loaded);
@@ -119,14 +144,50 @@ bool PerfRecording::Deliver(const absl::Status& status, const std::string& progr
   return output_.Deliver(std::move(loaded), 1);
 }
 
+// The name of a process that ends before its end can be recorded.
+PerfRecording::Subject PerfRecording::SubjectOfRunning() const {
+  if (options_.is_machine) return {HostName()};
+  const std::uint32_t process = options_.processes.empty()
+                                    ? StatusNumber(options_.threads.front(), "Tgid")
+                                    : options_.processes.front();
+  const std::string name = WholeProcessName(process, StatusValue(process, "Name"));
+  return {name.empty() ? "process" : name, process};
+}
+
+absl::Status PerfRecording::AttachMachine() {
+  if (options_.cgroup.empty()) return recorder_.AttachMachine(std::nullopt);
+  const Descriptor cgroup = OpenCgroup(options_.cgroup);
+  if (!cgroup.is_open()) {
+    return absl::NotFoundError(absl::StrCat("there is no control group ", options_.cgroup,
+                                            " below /sys/fs/cgroup (or in its unified or "
+                                            "perf_event hierarchy)"));
+  }
+  return recorder_.AttachMachine(cgroup.get());
+}
+
+absl::Status PerfRecording::AttachRunning() {
+  if (options_.is_machine) return AttachMachine();
+  for (const std::uint32_t thread : options_.threads) {
+    if (absl::Status status = recorder_.AttachThread(thread); !status.ok()) return status;
+  }
+  for (const std::uint32_t process : options_.processes) {
+    absl::Status status = recorder_.Attach(process);
+    if (status.ok() && options_.has_children) status = recorder_.AttachDescendants(process);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 int PerfRecording::RunCommand(const std::string& path) {
   const std::string& name = options_.command[0];
   Child child;
-  if (!options_.until_parent) child.FollowTree();
+  if (!options_.until_parent && !options_.is_machine) child.FollowTree();
   if (const int error = child.Fork({.path = path, .arguments = options_.command}); error != 0)
     return output_.Fail(absl::StrCat("no process for ", name, ": ", std::strerror(error)));
   RaiseDescriptorLimit();
-  const absl::Status attached = recorder_.AttachAtExec(static_cast<std::uint32_t>(child.id()));
+  const absl::Status attached =
+      options_.is_machine ? AttachMachine()
+                          : recorder_.AttachAtExec(static_cast<std::uint32_t>(child.id()));
   if (!attached.ok()) return output_.Fail(std::string(attached.message()));
   if (const int error = child.Run(); error != 0)
     return output_.Fail(absl::StrCat(name, ": ", std::strerror(error)), kCannotRun);
@@ -139,8 +200,10 @@ int PerfRecording::RunCommand(const std::string& path) {
     return is_over;
   });
   if (child.has_ended()) child.ReleaseSignals();
-  const bool is_written = Deliver(status, std::filesystem::path(path).filename().string(),
-                                  static_cast<std::uint64_t>(child.id()));
+  const bool is_written =
+      Deliver(status, options_.is_machine ? SubjectOfRunning()
+                                          : Subject{std::filesystem::path(name).filename().string(),
+                                                    static_cast<std::uint64_t>(child.id())});
   child.StopFollowing();
   if (!child.has_ended()) child.Await(kRound, [] {});
   const int command_status = child.EndAsChildDid();
@@ -149,31 +212,19 @@ int PerfRecording::RunCommand(const std::string& path) {
 
 int PerfRecording::RunProcesses() {
   RaiseDescriptorLimit();
-  std::vector<Descriptor> processes;  // readable once the process has ended
-  std::vector<pollfd> polled;
+  const Subject subject = SubjectOfRunning();
   absl::Status status;
   {
     const SignalQueue signals(SignalsThatStop());
-    for (const std::uint32_t process : options_.processes) {
-      processes.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
-      polled.push_back({processes.back().get(), POLLIN, 0});
-      status = recorder_.Attach(process);
-      if (status.ok() && options_.has_children) status = recorder_.AttachDescendants(process);
-      if (!status.ok()) return output_.Fail(std::string(status.message()));
-    }
+    RunningTargets targets(options_.processes, options_.threads);
+    status = AttachRunning();
+    if (!status.ok()) return output_.Fail(std::string(status.message()));
+    std::vector<pollfd> polled = targets.Polled();
     polled.push_back({signals.descriptor(), POLLIN, 0});
-    std::size_t running = processes.size();
-    status = Record(polled, [&] {
-      // A process whose end cannot be seen runs until the recording is stopped.
-      for (pollfd& process : std::span(polled).first(processes.size())) {
-        if ((process.revents & POLLIN) == 0) continue;
-        process = {-1, 0, 0};
-        --running;
-      }
-      return running == 0 || signals.Next().has_value();
-    });
+    status =
+        Record(polled, [&] { return targets.HaveEnded(polled) || signals.Next().has_value(); });
   }
-  return Deliver(status, "process", options_.processes.front()) ? 0 : kFailed;
+  return Deliver(status, subject) ? 0 : kFailed;
 }
 
 }  // namespace
@@ -183,7 +234,8 @@ int RecordPerf(const RecordOptions& options, RecordingOutput& output) {
   if (!requests.ok()) return output.Fail(std::string(requests.status().message()));
   if (options.command.empty())
     return PerfRecording(options, output, *std::move(requests)).RunProcesses();
-  const RecordedProgram program = FindProgram(options.command[0], RecordedBy::kPerfEvents);
+  const RecordedProgram program = FindProgram(
+      options.command[0], options.is_machine ? RecordedBy::kNothing : RecordedBy::kPerfEvents);
   if (!program.refusal.empty()) return output.Fail(program.refusal, program.status);
   return PerfRecording(options, output, *std::move(requests)).RunCommand(program.path);
 }
