@@ -51,7 +51,6 @@ PerfThreads::Thread& PerfThreads::ThreadOf(std::uint32_t process, std::uint32_t 
 void PerfThreads::UseMachine() {
   is_machine_ = true;
   processes_[0].name = kOutsideName;
-  processes_[kEnded].name = kEndedName;
 }
 
 void PerfThreads::Attach(std::uint32_t process) {
@@ -146,7 +145,8 @@ std::uint32_t PerfThreads::LabelsOf(std::uint32_t process, std::uint32_t id) {
       if (!text.empty()) labels.push_back({std::string(key), text});
     };
     add_text(kThreadNameLabel, thread.name);
-    add_text(kProcessNameLabel, owner.name);
+    add_text(kProcessNameLabel,
+             is_machine_ && owner.name.empty() ? std::string(kEndedName) : owner.name);
     add_text(kContainerLabel, owner.container);
     thread.labels = builder_.Labels(LabelSet(std::move(labels)));
   }

@@ -19,8 +19,8 @@ class PerfThreads {
   static constexpr std::string_view kProcessNameLabel = "process name";
   // The label of processes in containers, in a profile of a whole machine.
   static constexpr std::string_view kContainerLabel = "container id";
-  // The names of processes that have no id here: a thread that the kernel has taken off its lists,
-  // and what runs in namespaces that this one does not see.
+  // The names, in a profile of a whole machine, of what has ended before it was named, or when the
+  // kernel had taken it off its lists; and of what runs in namespaces that this one does not see.
   static constexpr std::string_view kEndedName = "[ended]";
   static constexpr std::string_view kOutsideName = "[outside]";
 

@@ -130,6 +130,8 @@ TEST_F(PerfThreadsTest, EachRowOfAMachineSaysItsProcess) {
   EXPECT_EQ(LabelsOf(0, 0).Text(PerfThreads::kProcessNameLabel), PerfThreads::kOutsideName);
   EXPECT_EQ(LabelsOf(~0u, ~0u).Text(PerfThreads::kProcessNameLabel), PerfThreads::kEndedName);
   EXPECT_EQ(LabelsOf(~0u, ~0u).Number(kThreadIdLabel), -1);
+  EXPECT_EQ(LabelsOf(77, 77).Text(PerfThreads::kProcessNameLabel), PerfThreads::kEndedName)
+      << "it had ended before it was looked for in /proc";
 }
 
 TEST_F(PerfThreadsTest, OneProcessOfTwoProgramsNeedsTheirNames) {
