@@ -43,7 +43,7 @@ PerfThreads::Thread& PerfThreads::ThreadOf(std::uint32_t process, std::uint32_t 
   const auto [place, is_new] = threads_.try_emplace(thread);
   if (is_new) {
     Begin(place->second, process);
-    builder_.Take(4 * sizeof(Thread));
+    builder_.Take(kThreadBytes);
   }
   return place->second;
 }
@@ -170,6 +170,16 @@ void PerfThreads::Finish() {
       return label.key == kProcessLabel || label.key == kProcessNameLabel;
     });
     set = LabelSet(std::move(labels));
+  }
+}
+
+void PerfThreads::BeginPeriod() {
+  absl::erase_if(threads_, [](const auto& entry) { return !entry.second.is_alive; });
+  absl::erase_if(processes_,
+                 [](const auto& entry) { return entry.second.alive == 0 && entry.first != 0; });
+  for (auto& [id, thread] : threads_) {
+    thread.labels = Thread::kNoLabels;
+    builder_.Take(kThreadBytes);
   }
 }
 

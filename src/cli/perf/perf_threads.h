@@ -1,6 +1,7 @@
 // PerfThreads: the threads of a perf recording, and the lives of their processes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -41,6 +42,8 @@ class PerfThreads {
   [[nodiscard]] bool IsAlive(std::uint32_t thread) const;
   // If all samples are of one process and one program, no label needs to say which.
   void Finish();
+  // Behind Finish: the builder begins another profile. What has ended is forgotten.
+  void BeginPeriod();
 
  private:
   struct Thread {
@@ -59,6 +62,9 @@ class PerfThreads {
     std::uint32_t alive = 0;    // threads
     bool is_looked_up = false;  // in /proc, since its name is known
   };
+
+  // An estimate, with the tables that find a thread and its process.
+  static constexpr std::size_t kThreadBytes = 4 * sizeof(Thread);
 
   void SetName(std::uint32_t process, std::uint32_t thread, std::string_view name, bool is_exec);
   const Process& LookedUp(std::uint32_t process);

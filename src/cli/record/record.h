@@ -45,6 +45,10 @@ struct RecordOptions {
   std::size_t ring_kib = 4096;        // of each CPU
 };
 
+// The time after which a profile is delivered; 0 if there is one at the end. Servers want them
+// while the program runs, unless one file is asked for, too.
+double PeriodS(const RecordOptions& options);
+
 // They return the status that this process shall end with: that of the command; 126 or 127, as of
 // a shell, if it cannot be run. They end this process by the signal that has ended the command.
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "commands/command_line.h"
 #include "strobe/core/settings/known_variables.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxStackBytes = 63 << 10;  // with its registers, a sample has below 64 KiB
 constexpr std::size_t kMaxRingKib = 256 << 10;
+constexpr double kPeriodOfServersS = 60;
 // Options that one way of recording has: in the help, and where another way is asked for.
 constexpr const char* kOfPreload = "By a preloaded library";
 constexpr const char* kOfPerf = "By perf events";
@@ -78,6 +80,11 @@ void DeclareRecording(CLI::App& app, RecordOptions& options) {
       ->check(CLI::Range(0.0, 20000.0));
   app.add_option("--duration", options.duration_s, "Stop after this many seconds")
       ->check(CLI::Range(0.001, 1e8));
+  app.add_option(
+         "--every", options.every_s,
+         "Deliver a profile for each so many seconds. Default: 60 if a server is named, else "
+         "one profile at the end")
+      ->check(CLI::Range(1.0, 86400.0));
   app.add_flag("--until-parent", options.until_parent,
                "Stop when the command has ended, whatever it has started goes on");
 }
@@ -92,12 +99,6 @@ void DeclarePreload(CLI::App& app, RecordOptions& options) {
   AddMode(app, "--in-process", options, RecordingMode::kInProcess,
           "Make the profile in threads of the program")
       .group(kOfPreload);
-  app.add_option(
-         "--every", options.every_s,
-         "Deliver a profile for each so many seconds. Default: 60 if a server is named, else "
-         "one profile at the end")
-      ->check(CLI::Range(1.0, 86400.0))
-      ->group(kOfPreload);
   AddMode(app, "--worker", options, RecordingMode::kWorker,
           "Make the profile in a process beside the program, which then has no thread of the "
           "profiler's, and loses nothing if a signal kills it")
@@ -236,6 +237,19 @@ int Record(const CLI::App& app, RecordOptions& options, const Terminal& terminal
 }
 
 }  // namespace
+
+double PeriodS(const RecordOptions& options) {
+  const std::vector<Destination>& servers = options.output.destinations;
+  if (options.every_s || servers.empty() || !MayHavePeriods(options.output))
+    return options.every_s.value_or(0);
+  const bool has_datadog =
+      std::ranges::find(servers, "datadog", &Destination::backend) != servers.end();
+  const std::optional<std::string> asked =
+      NativePlatform::EnvironmentVariable("DD_PROFILING_UPLOAD_PERIOD");
+  double period_s = 0;
+  const bool is_asked = has_datadog && asked && absl::SimpleAtod(*asked, &period_s);
+  return is_asked && period_s >= 1 ? period_s : kPeriodOfServersS;
+}
 
 void AddRecord(CommandLine& line) {
   const auto options = std::make_shared<RecordOptions>();

@@ -265,6 +265,37 @@ TEST_F(PerfAccountTest, AClockOfAMachineHasWhatRunsInOtherNamespaces) {
             PerfThreads::kOutsideName);
 }
 
+TEST_F(PerfAccountTest, WhatWasCountedBeforeItsSampleIsInOnePeriod) {
+  AddEvent(PerfEvent::kSoftware, 1);
+  const auto end_period = [this](std::uint64_t counted) {
+    const std::vector<PerfAccount::Total> totals{{.lost = 0, .amount = counted}};
+    account_.SetTotals(totals);
+    return RowsOf(Finish());
+  };
+  EXPECT_TRUE(Sample(10, 42, 100, 90).ok());
+  EXPECT_THAT(end_period(100), ElementsAre("? 1 90", "[residual] 0 10"));
+  EXPECT_TRUE(Sample(10, 42, 200, 90).ok());
+  EXPECT_THAT(end_period(80), ElementsAre("? 1 90")) << "10 of them are above";
+  EXPECT_TRUE(Sample(10, 42, 300, 90).ok());
+  EXPECT_THAT(end_period(120), ElementsAre("? 1 90", "[residual] 0 20"));
+}
+
+TEST_F(PerfAccountTest, EachPeriodHasItsOwnSamplesAndTheCodeOfAllBefore) {
+  files_.Write("/lib/a", {.build_id = 0x11});
+  AddEvent(PerfEvent::kSoftware, 1);
+  Take(PerfRecordType::kComm, NameBody(42, 42, "main"));
+  Take(PerfRecordType::kMmap2, MapBody(42, 0x10000, 0x1000, testing::FakeImage::kOffset, "/lib/a"));
+  EXPECT_TRUE(Sample(10, 42, 5, 100, 0x10010).ok());
+  const LoadedProfile first = Finish();
+  EXPECT_TRUE(Sample(10, 42, 6, 300, 0x10020).ok());
+  const LoadedProfile second = Finish();
+  EXPECT_THAT(RowsOf(second), ElementsAre("? 1 300"));
+  EXPECT_THAT(second.profile.frames, ElementsAre(Frame{0x10020, 0}));
+  EXPECT_EQ(second.profile.modules, first.profile.modules);
+  EXPECT_EQ(second.profile.threads.at(0).name, "main");
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre());
+}
+
 TEST_F(PerfAccountTest, MapsSayWhereCodeIs) {
   files_.Write("/lib/a", {.build_id = 0x11});
   AddEvent(PerfEvent::kSoftware, 1);

@@ -153,6 +153,16 @@ TEST_F(PerfThreadsTest, LeavesOutRecordsThatAreCutOff) {
   EXPECT_EQ(table_.Find(50), nullptr);
 }
 
+TEST_F(PerfThreadsTest, APeriodForgetsWhatHasEnded) {
+  Take(PerfRecordType::kComm, NameBody(42, 42, "lives"), kExecBit);
+  Take(PerfRecordType::kComm, NameBody(50, 50, "ends"), kExecBit);
+  Take(PerfRecordType::kExit, ForkBody(50, 1, 50, 42));
+  EXPECT_EQ(LabelsOf(50, 50).Text(kThreadNameLabel), "ends");
+  threads_.BeginPeriod();
+  EXPECT_EQ(LabelsOf(50, 50).Text(kThreadNameLabel), "");
+  EXPECT_EQ(LabelsOf(42, 42).Text(PerfThreads::kProcessNameLabel), "lives");
+}
+
 TEST_F(PerfThreadsTest, OneProcessNeedsNoLabel) {
   threads_.LabelsOf(42, 42);
   threads_.LabelsOf(42, 43);

@@ -19,7 +19,7 @@ import time
 for folder in ("readers", "support"):
     sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / folder))
 from checks import check, failures  # noqa: E402
-from live_recordings import column, Recorder, rows_with, TIMEOUT_S, Used  # noqa: E402
+from live_recordings import column, name_of, Recorder, rows_with, TIMEOUT_S, Used  # noqa: E402
 
 SKIPPED = 77
 NOBODY = 65534
@@ -48,6 +48,14 @@ go.set()
 for thread in threads: thread.join()
 print(max(used), flush=True)
 sys.stdin.readline()
+"""
+
+
+# Works until the profiles of two periods are there; says how long it has run, in s.
+PERIODS = """
+import os, time
+while len(os.listdir("periods")) < 2: sum(range(200_000))
+print(time.process_time())
 """
 
 
@@ -97,13 +105,13 @@ def record_machine(test):
     # It has run before the recording, too.
     cpu_s = column(profile, "cpu", running) / 1e9
     check(0 < cpu_s <= usage.ru_utime + usage.ru_stime + SIGMAS * math.sqrt(wall_s / HZ) + used.slack_s, "a program that runs already: %.3f s" % cpu_s)
-    named = [row for row in profile.rows if row not in rows_with(profile, "[lost]", "[residual]")]
+    named = [row for row in profile.rows if name_of(row[0][0]) != "[lost]"]
     nameless = [row[2] for row in named if not row[2].get("process_name") or "process_id" not in row[2]]
     check(not nameless, "each row says its process: %r" % nameless[:3])
     check(not any(row[2].get("process_name", "").startswith("swapper") for row in named), "the idle task")
     check(not rows_with(profile, "[residual]"), "what is counted of the idle task")
     check(column(profile, "cpu") / 1e9 <= wall_s * os.cpu_count(), "more than the machine has")
-    check(any("Spin" in location.function[0] for row in running for location in row[0]), "functions of what runs already")
+    check(any("Spin" in name_of(location) for row in running for location in row[0]), "functions of what runs already")
 
 
 def record_machine_waits(test):
@@ -193,6 +201,26 @@ def record_control_group(test):
     used.check_cpu(profile, int(output) / 1e9, "a control group")
 
 
+def record_periods(test):
+    """--every: a profile for each period, while the command runs. Their sum is its CPU time: nothing is in two of them, or in none."""
+    (test.directory / "periods").mkdir()
+    used = Used()
+    output, errors = test.record("--perf", "--every", 1, "-F", HZ, "-o", "periods/", "--", sys.executable, "-c", PERIODS)
+    used.end()
+    names = sorted(path.name for path in (test.directory / "periods").iterdir())
+    check(len(names) >= 2 and errors.count("strobe: periods/") == len(names), "a line for each of %r: %s" % (names, errors))
+    profiles = [test.profile(pathlib.Path("periods") / name) for name in names]
+    cpu_s = sum(column(profile, "cpu") for profile in profiles) / 1e9
+    print("%d periods: %.3f s of CPU time, in truth %s to %.3f s" % (len(names), cpu_s, output.strip(), used.cpu_s))
+    # When a period ends, a sample of each CPU may have begun in it.
+    slack_s = used.slack_s + os.cpu_count() / HZ
+    check(float(output) - slack_s <= cpu_s <= used.cpu_s + slack_s, "%d periods: %.3f s of CPU time" % (len(names), cpu_s))
+    check(all(any("Py" in name_of(location) for row in profile.rows for location in row[0]) for profile in profiles[:2]), "functions in each period")
+    _, errors = test.record("--perf", "-e", "off-cpu", "--every", 1, "true", status=2)
+    check("--every is not of off-cpu" in errors, "periods of absences: " + errors)
+    check("name a directory" in test.record("-a", "--every", 1, "-o", "x.pb.gz", status=2)[1], "one file for all periods")
+
+
 def name_processes(test):
     """Each process is called what its program was called, and the profile what the user has called the command."""
     script = "'%s' 100 & '%s' 100; wait" % (link(test, "first-of-two-programs"), link(test, "second"))
@@ -254,7 +282,7 @@ def main():
         else:
             for part in (record_machine, record_machine_waits, end_machine, record_control_group):
                 part(test)
-        for part in (record_threads, name_processes, refuse):
+        for part in (record_threads, record_periods, name_processes, refuse):
             part(test)
     print("%d failures" % len(failures))
     return 1 if failures else 0

@@ -166,14 +166,39 @@ absl::Status PerfRecorder::TakeRecords() {
   return order_.EndRound();
 }
 
+absl::StatusOr<LoadedProfile> PerfRecorder::EndPeriod() {
+  const std::uint64_t end = PerfEvents::Now();
+  const std::vector<PerfAccount::Total> totals = events_.Totals();
+  if (absl::Status status = NoteThreads(); !status.ok()) return status;
+  if (absl::Status status = order_.EndAt(end); !status.ok()) return status;
+  return MakeProfile(totals);
+}
+
 absl::StatusOr<LoadedProfile> PerfRecorder::Finish(const absl::Status& status) {
   events_.Stop();
   const std::uint64_t end = PerfEvents::Now();
   absl::Status last = status;
   if (last.ok()) last = TakeRecords();
   if (last.ok()) last = order_.Finish();
-  account_.SetTotals(events_.Totals());
   account_.EndAbsences(end);
+  absl::StatusOr<LoadedProfile> loaded = MakeProfile(events_.Totals());
+  if (!loaded.ok()) return loaded;
+  if (!last.ok())
+    loaded->comments.push_back(absl::StrCat("the recording ended early: ", last.message()));
+  if (events_.broken_rings() > 0)
+    loaded->comments.push_back(absl::StrCat("rings skipped: ", events_.broken_rings()));
+  return loaded;
+}
+
+// `totals` are those since the beginning.
+absl::StatusOr<LoadedProfile> PerfRecorder::MakeProfile(std::vector<PerfAccount::Total> totals) {
+  std::vector<PerfAccount::Total> of_period = totals;
+  for (std::size_t i = 0; i < totals_.size(); ++i) {
+    of_period[i].lost -= totals_[i].lost;
+    if (of_period[i].amount) *of_period[i].amount -= totals_[i].amount.value_or(0);
+  }
+  totals_ = std::move(totals);
+  account_.SetTotals(of_period);
   const PerfCounts counts = account_.counts();
   absl::StatusOr<LoadedProfile> loaded = account_.Finish();
   if (!loaded.ok()) return loaded;
@@ -193,10 +218,6 @@ absl::StatusOr<LoadedProfile> PerfRecorder::Finish(const absl::Status& status) {
       absl::StrCat("perf events: ", counts.samples, " samples, ", counts.lost,
                    " lost, stacks deeper than their copy: ", counts.truncated_stacks,
                    events_.sees_kernel() ? "" : "; the kernel's part may not be seen"));
-  if (!last.ok())
-    loaded->comments.push_back(absl::StrCat("the recording ended early: ", last.message()));
-  if (events_.broken_rings() > 0)
-    loaded->comments.push_back(absl::StrCat("rings skipped: ", events_.broken_rings()));
   return loaded;
 }
 

@@ -47,11 +47,14 @@ class PerfRecorder {
   absl::Status Collect(std::span<pollfd> others, std::chrono::milliseconds timeout);
   [[nodiscard]] PerfCounts counts() const { return account_.counts(); }
 
+  // The profile of what was recorded since the last one. The recording goes on.
+  absl::StatusOr<LoadedProfile> EndPeriod();
   // Ends the recording. `status` says why, in a comment, unless it is OK.
   absl::StatusOr<LoadedProfile> Finish(const absl::Status& status);
 
  private:
   absl::Status TakeRecords();
+  absl::StatusOr<LoadedProfile> MakeProfile(std::vector<PerfAccount::Total> totals);
   // Takes over the code and the names of a process whose events have begun.
   absl::Status TakeOver(std::uint32_t process);
   // Takes the records that have come, and notes the threads that have inherited events.
@@ -63,8 +66,9 @@ class PerfRecorder {
   PerfOrder order_;
   // Threads whose events are there, opened or inherited.
   absl::flat_hash_set<std::uint32_t> threads_;
-  std::uint64_t refused_ = 0;     // descendants
-  std::uint64_t unreadable_ = 0;  // processes
+  std::vector<PerfAccount::Total> totals_;  // at the end of the last period
+  std::uint64_t refused_ = 0;               // descendants
+  std::uint64_t unreadable_ = 0;            // processes
 };
 
 }  // namespace internal

@@ -5,13 +5,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <future>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -85,9 +89,10 @@ PerfEventOptions EventsOf(const RecordOptions& options, std::vector<PerfRequest>
 class PerfRecording {
  public:
   PerfRecording(const RecordOptions& options, RecordingOutput& output,
-                std::vector<PerfRequest> requests)
+                std::vector<PerfRequest> requests, double period_s)
       : options_(options),
         output_(output),
+        period_(std::chrono::nanoseconds(std::llround(period_s * 1e9))),
         search_(SearchOf(options)),
         recorder_(EventsOf(options, std::move(requests)), search_) {}
 
@@ -97,25 +102,35 @@ class PerfRecording {
 
  private:
   // What the profile says it is of.
-  struct Subject {
+  struct Title {
     std::string program;
     std::uint64_t process = 0;
   };
 
-  [[nodiscard]] Subject SubjectOfRunning() const;
+  [[nodiscard]] Title TitleOfRunning() const;
   // Begins to record what runs already.
   absl::Status AttachRunning();
   absl::Status AttachMachine();
   // Until `is_over` says so, which is asked when a descriptor of `polled` is readable, and now and
   // then; or until the asked time is over.
   absl::Status Record(std::span<pollfd> polled, const std::function<bool()>& is_over);
-  // Names and writes what was recorded.
-  bool Deliver(const absl::Status& status, const Subject& subject);
+  // Delivers what was recorded so far, on a thread of its own, because a server may be slow.
+  // Nothing if the delivery before has not ended: the next one has both.
+  absl::Status EndPeriod();
+  // Ends the recording, and delivers the rest. False if any delivery has failed.
+  bool End(const absl::Status& status);
+  // Names and writes a profile.
+  bool Deliver(absl::StatusOr<LoadedProfile> loaded);
 
   const RecordOptions& options_;
   RecordingOutput& output_;
+  const SteadyClock::duration period_;  // of each profile; 0: one at the end
   const SymbolSearch search_;
   PerfRecorder recorder_;
+  Title title_;
+  PerfCounts before_;           // of the periods that have ended
+  std::future<bool> delivery_;  // of the last of them
+  bool is_written_ = true;
 };
 
 absl::Status PerfRecording::Record(std::span<pollfd> polled, const std::function<bool()>& is_over) {
@@ -123,20 +138,52 @@ absl::Status PerfRecording::Record(std::span<pollfd> polled, const std::function
   const auto seconds = [begin] {
     return std::chrono::duration<double>(SteadyClock::now() - begin).count();
   };
+  SteadyClock::time_point next = begin + period_;
   while (true) {
     if (absl::Status status = recorder_.Collect(polled, kRound); !status.ok()) return status;
     if (is_over() || (options_.duration_s > 0 && seconds() >= options_.duration_s))
       return absl::OkStatus();
+    if (period_ > SteadyClock::duration::zero() && SteadyClock::now() >= next) {
+      if (absl::Status status = EndPeriod(); !status.ok()) return status;
+      next += period_;
+    }
     const PerfCounts counts = recorder_.counts();
-    output_.Print(seconds(), counts.samples, counts.lost);
+    output_.Print(seconds(), before_.samples + counts.samples, before_.lost + counts.lost);
   }
 }
 
-bool PerfRecording::Deliver(const absl::Status& status, const Subject& subject) {
+absl::Status PerfRecording::EndPeriod() {
+  const PerfCounts counts = recorder_.counts();
+  const bool is_busy =
+      delivery_.valid() && delivery_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  if (is_busy || counts.samples == 0) return absl::OkStatus();
+  absl::StatusOr<LoadedProfile> loaded = recorder_.EndPeriod();
+  if (!loaded.ok()) return loaded.status();
+  before_.samples += counts.samples;
+  before_.lost += counts.lost;
+  if (delivery_.valid()) is_written_ = delivery_.get() && is_written_;
+  output_.BeginPeriods();
+  const auto profile = std::make_shared<LoadedProfile>(*std::move(loaded));
+  const auto deliver = [this, profile] { return Deliver(std::move(*profile)); };
+  try {
+    delivery_ = std::async(std::launch::async, deliver);
+  } catch (const std::system_error&) {  // the system refuses the thread
+    is_written_ = deliver() && is_written_;
+  }
+  return absl::OkStatus();
+}
+
+bool PerfRecording::End(const absl::Status& status) {
   absl::StatusOr<LoadedProfile> loaded = recorder_.Finish(status);
+  if (delivery_.valid()) is_written_ = delivery_.get() && is_written_;
+  const bool is_empty = loaded.ok() && loaded->profile.samples.empty();
+  return (is_empty && before_.samples > 0) || Deliver(std::move(loaded)) ? is_written_ : false;
+}
+
+bool PerfRecording::Deliver(absl::StatusOr<LoadedProfile> loaded) {
   if (loaded.ok()) {
-    loaded->profile.program = subject.program;
-    loaded->profile.process_id = subject.process;
+    loaded->profile.program = title_.program;
+    loaded->profile.process_id = title_.process;
   }
   absl::Status named = loaded.ok() ? SymbolizeProfile(*loaded, search_) : loaded.status();
   if (named.ok() && output_.has_directory()) named = output_.WriteToDirectory(*loaded);
@@ -145,7 +192,7 @@ bool PerfRecording::Deliver(const absl::Status& status, const Subject& subject) 
 }
 
 // The name of a process that ends before its end can be recorded.
-PerfRecording::Subject PerfRecording::SubjectOfRunning() const {
+PerfRecording::Title PerfRecording::TitleOfRunning() const {
   if (options_.is_machine) return {HostName()};
   const std::uint32_t process = options_.processes.empty()
                                     ? StatusNumber(options_.threads.front(), "Tgid")
@@ -191,6 +238,9 @@ int PerfRecording::RunCommand(const std::string& path) {
   if (!attached.ok()) return output_.Fail(std::string(attached.message()));
   if (const int error = child.Run(); error != 0)
     return output_.Fail(absl::StrCat(name, ": ", std::strerror(error)), kCannotRun);
+  title_ = options_.is_machine ? TitleOfRunning()
+                               : Title{std::filesystem::path(name).filename().string(),
+                                       static_cast<std::uint64_t>(child.id())};
   pollfd polled{child.descriptor(), POLLIN, 0};
   int rounds_after_end = 0;
   const absl::Status status = Record(std::span(&polled, 1), [&] {
@@ -200,10 +250,7 @@ int PerfRecording::RunCommand(const std::string& path) {
     return is_over;
   });
   if (child.has_ended()) child.ReleaseSignals();
-  const bool is_written =
-      Deliver(status, options_.is_machine ? SubjectOfRunning()
-                                          : Subject{std::filesystem::path(name).filename().string(),
-                                                    static_cast<std::uint64_t>(child.id())});
+  const bool is_written = End(status);
   child.StopFollowing();
   if (!child.has_ended()) child.Await(kRound, [] {});
   const int command_status = child.EndAsChildDid();
@@ -212,7 +259,7 @@ int PerfRecording::RunCommand(const std::string& path) {
 
 int PerfRecording::RunProcesses() {
   RaiseDescriptorLimit();
-  const Subject subject = SubjectOfRunning();
+  title_ = TitleOfRunning();
   absl::Status status;
   {
     const SignalQueue signals(SignalsThatStop());
@@ -224,7 +271,7 @@ int PerfRecording::RunProcesses() {
     status =
         Record(polled, [&] { return targets.HaveEnded(polled) || signals.Next().has_value(); });
   }
-  return Deliver(status, subject) ? 0 : kFailed;
+  return End(status) ? 0 : kFailed;
 }
 
 }  // namespace
@@ -232,12 +279,19 @@ int PerfRecording::RunProcesses() {
 int RecordPerf(const RecordOptions& options, RecordingOutput& output) {
   absl::StatusOr<std::vector<PerfRequest>> requests = ParsePerfRequests(options.events, kTracing);
   if (!requests.ok()) return output.Fail(std::string(requests.status().message()));
+  // A thread may be off its CPU for several periods, by a stack that was in the first.
+  const bool has_absences =
+      std::ranges::find(*requests, true, &PerfRequest::is_off_cpu) != requests->end();
+  if (has_absences && options.every_s) {
+    return output.Fail("record: --every is not of off-cpu: leave out one of them", kWrongUse);
+  }
+  const double period_s = has_absences ? 0 : PeriodS(options);
   if (options.command.empty())
-    return PerfRecording(options, output, *std::move(requests)).RunProcesses();
+    return PerfRecording(options, output, *std::move(requests), period_s).RunProcesses();
   const RecordedProgram program = FindProgram(
       options.command[0], options.is_machine ? RecordedBy::kNothing : RecordedBy::kPerfEvents);
   if (!program.refusal.empty()) return output.Fail(program.refusal, program.status);
-  return PerfRecording(options, output, *std::move(requests)).RunCommand(program.path);
+  return PerfRecording(options, output, *std::move(requests), period_s).RunCommand(program.path);
 }
 
 }  // namespace strobe::internal
