@@ -58,20 +58,20 @@ bool MayTrace(const PerfTarget& target) { return ReadMaps(absl::StrCat(target.id
 
 // The kernel gives the files of a process that is not dumpable to root.
 std::string WhyUntraced(const PerfTarget& target) {
-  const auto own = geteuid();
-  const std::string users = StatusValue(static_cast<std::uint32_t>(target.id), "Uid");
-  const bool is_own =
-      std::ranges::all_of(std::vector<std::string>(absl::StrSplit(users, '\t')),
-                          [own](const std::string& user) { return user == absl::StrCat(own); });
+  const std::string own = absl::StrCat(geteuid());
+  // Its real, effective, saved and file system's.
+  const std::vector<std::string> users =
+      absl::StrSplit(StatusValue(static_cast<std::uint32_t>(target.id), "Uid"), '\t');
   struct stat file {};
-  if (is_own && stat(absl::StrCat("/proc/", target.id, "/maps").c_str(), &file) == 0 &&
-      file.st_uid != own) {
+  if (std::ranges::all_of(users, [&](const std::string& user) { return user == own; }) &&
+      stat(absl::StrCat("/proc/", target.id, "/maps").c_str(), &file) == 0 &&
+      file.st_uid != geteuid()) {
     return "it is not dumpable (prctl PR_SET_DUMPABLE, or a program that may not be read), so only "
            "root may look into it; run as root";
   }
-  if (is_own) return "it has more rights than this process; run as root";
-  return absl::StrCat("it belongs to another user (", users.substr(0, users.find('\t')),
-                      ") or has more rights than this one (", own, "); run as its user or as root");
+  if (users.front() == own) return "it has more rights than this process; run as root";
+  const std::string known = users.front().empty() ? "" : absl::StrCat(" (", users.front(), ")");
+  return absl::StrCat("it belongs to another user", known, "; run as that user or as root");
 }
 
 std::int64_t Nanoseconds(clockid_t clock) {
