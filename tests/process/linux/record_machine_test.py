@@ -221,6 +221,22 @@ def record_periods(test):
     check("name a directory" in test.record("-a", "--every", 1, "-o", "x.pb.gz", status=2)[1], "one file for all periods")
 
 
+def count_events(test):
+    """-c: a sample for so many events, and no event is lost."""
+    each = 50
+    used = Used()
+    code = "import resource\ndef faults(): return resource.getrusage(0).ru_minflt\nbegin = faults()\nbytearray(60 << 20)\nprint(faults() - begin)"
+    output, _ = test.record("--perf", "-e", "page-faults", "-c", each, "-o", "each.pb.gz", "--", sys.executable, "-c", code)
+    used.end()
+    profile = test.profile("each.pb.gz")
+    faults = column(profile, "page-faults")
+    rest = column(profile, "page-faults", rows_with(profile, "[residual]"))
+    samples = sum(values[0] for _, values, _ in profile.rows)
+    print("%d samples of %d faults, %d at most; %d in no sample" % (samples, faults, used.faults, rest))
+    check(int(output) <= faults <= used.faults, "%d faults" % faults)
+    check(samples * each == faults - rest and rest < each * os.cpu_count(), "%d samples, and %d faults in none" % (samples, rest))
+
+
 def name_processes(test):
     """Each process is called what its program was called, and the profile what the user has called the command."""
     script = "'%s' 100 & '%s' 100; wait" % (link(test, "first-of-two-programs"), link(test, "second"))
@@ -282,7 +298,7 @@ def main():
         else:
             for part in (record_machine, record_machine_waits, end_machine, record_control_group):
                 part(test)
-        for part in (record_threads, record_periods, name_processes, refuse):
+        for part in (record_threads, record_periods, count_events, name_processes, refuse):
             part(test)
     print("%d failures" % len(failures))
     return 1 if failures else 0

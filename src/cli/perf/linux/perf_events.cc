@@ -186,6 +186,8 @@ perf_event_attr PerfEvents::AttributesOf(std::size_t request, const PerfTarget& 
   attributes.sample_type = kPerfIdentifier | kPerfIp | kPerfThread | kPerfTime | kPerfPeriod |
                            kPerfRegisters | kPerfStack;
   if (sees_kernel_) attributes.sample_type |= kPerfCallchain;
+  // To say the period in samples, the kernel would have one for each event, whatever the period is.
+  if (!asked.has_rate()) attributes.sample_type &= ~std::uint64_t{kPerfPeriod};
   attributes.exclude_callchain_user = 1;
   attributes.exclude_kernel = !sees_kernel_ || !asked.counts_kernel;
   attributes.exclude_user = !asked.counts_user;
