@@ -20,6 +20,7 @@ for folder in ("readers", "support"):
     sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / folder))
 from checks import check, failures  # noqa: E402
 from live_recordings import column, name_of, Recorder, rows_with, TIMEOUT_S, Used  # noqa: E402
+from until_seen import work_until  # noqa: E402
 
 SKIPPED = 77
 NOBODY = 65534
@@ -75,6 +76,11 @@ def rows_of(profile, **labels):
     return [row for row in profile.rows if all(row[2].get(key) == value for key, value in labels.items())]
 
 
+def rows_called(profile, name):
+    """A process that has ended before its arguments were read has the 15 letters that the kernel keeps."""
+    return [row for row in profile.rows if row[2].get("process_name") in (name, name[:15])]
+
+
 def check_sampled(profile, truth_s, slack_s, what, rows):
     """As many samples as the program's CPU time has periods."""
     cpu_s = column(profile, "cpu", rows) / 1e9
@@ -98,7 +104,7 @@ def record_machine(test):
     profile = test.profile("machine.pb.gz")
     check(profile.types == ["samples", "cpu"], "value types: %r" % profile.types)
     lost_s = column(profile, "cpu", rows_with(profile, "[lost]")) / 1e9
-    later = rows_of(profile, process_name="a-program-that-starts-later")
+    later = rows_called(profile, "a-program-that-starts-later")
     check_sampled(profile, int(output) / 1e9, used.slack_s + lost_s, "a program that starts later", later)
     running = rows_of(profile, process_id=earlier.pid)
     check({row[2].get("process_name") for row in running} == {"a-program-that-runs-already"}, "its name")
@@ -179,26 +185,40 @@ def control_group():
     return None
 
 
+def fill(group):
+    (group / "cgroup.procs").write_text("0")
+
+
 def record_control_group(test):
     """--cgroup: what runs in it, as the kernel counts it; a group that is called as a container is gives its rows the container's id."""
     group = control_group()
     if group is None:
         return skip("control groups", "none can be made here")
+    outside = subprocess.Popen([link(test, "outside"), "1000000"])
     try:
         used = Used()
         script = "echo $$ > '%s' && exec '%s' 500 cpu" % (group / "cgroup.procs", link(test, "inside"))
-        outside = subprocess.Popen([link(test, "outside"), "1000000"])
         output, _ = test.record("--cgroup", CONTAINER, "-F", HZ, "-o", "group.pb.gz", "--", "sh", "-c", script)
+        used.end()
+        inside = subprocess.Popen([link(test, "inside"), "1000000"], preexec_fn=lambda: fill(group))
+        work_until(lambda rows: rows, lambda: record_container(test), "samples of a container")
+        inside.kill()
+        inside.wait()
+    finally:
         outside.kill()
         outside.wait()
-        used.end()
-    finally:
         group.rmdir()
     profile = test.profile("group.pb.gz")
     check({row[2].get("process_name") for row in profile.rows} <= {"inside", "sh", None}, "only what is in the group")
-    inside = rows_of(profile, process_name="inside")
-    check({row[2].get("container_id") for row in inside} == {CONTAINER}, "the container")
     used.check_cpu(profile, int(output) / 1e9, "a control group")
+
+
+def record_container(test):
+    """The rows of what runs in it meanwhile."""
+    test.record("--cgroup", CONTAINER, "-F", HZ, "--duration", 0.3, "-o", "container.pb.gz")
+    rows = rows_of(test.profile("container.pb.gz"), process_name="inside")
+    check(all(row[2].get("container_id") == CONTAINER for row in rows), "the container")
+    return rows
 
 
 def record_periods(test):
@@ -245,13 +265,8 @@ def name_processes(test):
     info = subprocess.run([test.strobe, "info", test.directory / "names.pb.gz"], capture_output=True, text=True)
     check(" of sh\n" in info.stdout, "the command's name in its file: " + info.stdout[:200])
     profile = test.profile("names.pb.gz")
-    names = {}
-    for row in profile.rows:
-        names.setdefault(row[2].get("process_name"), set()).add(row[2].get("process_id"))
-    # The longer one may have ended before its arguments were read: the kernel keeps 15 letters.
-    first = set(names) & {"first-of-two-programs", "first-of-two-pr"}
-    check(len(first) == 1 and "second" in names, "the programs: %r" % names)
-    check(all(len(names[name]) == 1 for name in [*first, "second"]), "one process each: %r" % names)
+    for name in ("first-of-two-programs", "second"):
+        check(len({row[2].get("process_id") for row in rows_called(profile, name)}) == 1, "%s: one process" % name)
     target = subprocess.Popen([link(test, "a-program-of-which-there-are-threads"), "1000000"])
     _, errors = test.record("-p", target.pid, "--duration", 0.2, "-o", "%n.pb.gz")
     target.kill()
