@@ -27,6 +27,7 @@ class BasicPreloadProfiler : public PreloadProfiler {
   }
   absl::Status Start() override { return profiler.Start(); }
   absl::Status Stop() override { return profiler.Stop(); }
+  absl::Status Flush() override { return profiler.Flush(); }
 
  protected:
   ~BasicPreloadProfiler() = default;

@@ -20,6 +20,7 @@ class PreloadProfiler {
   virtual Registration RegisterThread(std::string_view name) = 0;
   virtual absl::Status Start() = 0;
   virtual absl::Status Stop() = 0;
+  virtual absl::Status Flush() = 0;
 
  protected:
   ~PreloadProfiler() = default;

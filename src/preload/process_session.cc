@@ -35,6 +35,10 @@ constexpr long kSecondNs = 1'000'000'000;
 // A wait for the end of the recording: the clock of semaphores may be set meanwhile.
 constexpr std::int64_t kLongestWaitNs = 1'000'000'000;
 
+// A process that a signal ends leaves what it has exported. So a recording has the first exports soon,
+// and the others by the exporter's period.
+constexpr std::array<std::int64_t, 3> kEarlyExportsNs{200'000'000, 1'000'000'000, 2'500'000'000};
+
 // What threads of a profiler call themselves. The program may have one: its threads are not the
 // program's, and block the signal.
 constexpr std::string_view kProfilersThreads = "strobe-";
@@ -86,20 +90,34 @@ void Start() {
   }
 }
 
-// Returns when the recording is over, or an exit is asked for, which true says.
-bool IsExitAskedBeforeEnd() {
+// Waits until then, or until an exit is asked for, which true says.
+bool IsExitAskedBefore(std::int64_t time_ns) {
   for (;;) {
-    const std::int64_t left_ns = until_ns - SystemClock().MonotonicNs();
+    const std::int64_t left_ns = time_ns - SystemClock().MonotonicNs();
     if (left_ns <= 0) return false;
     if (WaitUntil(exit_asked, After(static_cast<long>(std::min(left_ns, kLongestWaitNs)))))
       return true;
   }
 }
 
+// Exports early, for a recording, and ends the session when that is over. Returns before if an exit
+// is asked for, which true says.
+bool AttendRecording() {
+  const std::int64_t begin_ns = SystemClock().MonotonicNs();
+  const bool is_recorded = NativePlatform::EnvironmentVariable(kRecordingVariable).has_value();
+  for (const std::int64_t after_ns : kEarlyExportsNs) {
+    if (!is_recorded || begin_ns + after_ns >= until_ns) break;
+    if (IsExitAskedBefore(begin_ns + after_ns)) return true;
+    static_cast<void>(profiler.load()->Flush());
+  }
+  if (until_ns == INT64_MAX) return false;
+  if (IsExitAskedBefore(until_ns)) return true;
+  static_cast<void>(profiler.load()->Stop());
+  return false;
+}
+
 void AwaitExits() {
-  const bool is_limited = until_ns != INT64_MAX;
-  if (is_limited && IsExitAskedBeforeEnd()) sem_post(&exit_asked);
-  if (is_limited) static_cast<void>(profiler.load()->Stop());
+  if (AttendRecording()) sem_post(&exit_asked);
   for (;;) {
     while (sem_wait(&exit_asked) != 0) {
     }

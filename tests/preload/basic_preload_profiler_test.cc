@@ -20,6 +20,8 @@ TEST(BasicPreloadProfilerTest, IsAProfilerOfTheseParts) {
   EXPECT_TRUE(registration.status().ok()) << registration.status();
   ASSERT_TRUE(profiler.Start().ok());
   EXPECT_FALSE(profiler.Start().ok()) << "it runs already";
+  EXPECT_TRUE(profiler.Flush().ok());
+  EXPECT_EQ(testing::ManualExporter::Take().size(), 1u);
   EXPECT_TRUE(profiler.Stop().ok());
   EXPECT_EQ(testing::ManualExporter::Take().size(), 1u);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -20,9 +21,25 @@
 namespace strobe::internal {
 namespace {
 
+// pprof has no place for a program's name but that of its file, which may be another: of a link, a
+// script, a whole machine. Then a comment says it, as those of the library's own profiles do.
+std::vector<std::string> CommentsOf(const LoadedProfile& loaded) {
+  std::vector<std::string> comments = loaded.comments;
+  const Profile& profile = loaded.profile;
+  const std::string path = profile.modules.empty() ? "" : profile.modules[0].path;
+  const bool has_one = std::ranges::any_of(
+      comments, [](const std::string& comment) { return comment.starts_with(kProgramComment); });
+  const bool is_file = path.substr(path.find_last_of("/\\") + 1) == profile.program;
+  if (!profile.program.empty() && !is_file && !has_one) {
+    comments.push_back(absl::StrCat(std::string(kProgramComment), profile.program, ", process ",
+                                    profile.process_id));
+  }
+  return comments;
+}
+
 Text EncodePprof(const LoadedProfile& loaded, const Request& request) {
   return PprofEncoder({.full_names = request.full_names,
-                       .comments = loaded.comments,
+                       .comments = CommentsOf(loaded),
                        .number_units = loaded.number_units,
                        .drop_frames = loaded.drop_frames,
                        .keep_frames = loaded.keep_frames})

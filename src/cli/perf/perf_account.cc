@@ -37,18 +37,34 @@ bool IsCountedByItsAmount(const PerfEvent& event) {
 }  // namespace
 
 PerfAccount::PerfAccount(const PerfHeader& header, const SymbolFiles& files,
-                         ProcessTableOptions options, std::string kernel_symbols)
-    : header_(header),
-      kernel_symbols_path_(std::move(kernel_symbols)),
-      table_(files, std::move(options)) {}
-
-absl::Status PerfAccount::Attach(std::uint32_t process) {
-  if (absl::Status status = table_.Attach(process); !status.ok()) return status;
-  threads_.Attach(process);
-  return absl::OkStatus();
+                         const ProcessTableOptions& options, std::string kernel_symbols)
+    : header_(header), kernel_symbols_path_(std::move(kernel_symbols)), table_(files, options) {
+  stacks_.emplace(builder_, table_);
+  if (options.uses_process_roots) threads_.UseProc();
 }
 
-void PerfAccount::UseRunningKernel() { stacks_.frames().UseKernelSymbols(ReadKernelSymbols()); }
+absl::Status PerfAccount::Attach(std::uint32_t process) {
+  const absl::Status status = table_.Attach(process);
+  if (!absl::IsNotFound(status)) threads_.Attach(process);
+  return status;
+}
+
+void PerfAccount::UseMachine() {
+  is_machine_ = true;
+  threads_.UseMachine();
+}
+
+void PerfAccount::UseGenerated(PerfStacks::FindGenerated find) {
+  find_generated_ = std::move(find);
+  stacks_->UseGenerated(find_generated_);
+}
+
+void PerfAccount::UseRunningKernel() { UseKernelSymbols(ReadKernelSymbols()); }
+
+void PerfAccount::UseKernelSymbols(std::shared_ptr<const KernelSymbols> symbols) {
+  used_symbols_ = std::move(symbols);
+  stacks_->frames().UseKernelSymbols(used_symbols_);
+}
 
 std::shared_ptr<const KernelSymbols> PerfAccount::ReadKernelSymbols() {
   if (kernel_symbols_ == nullptr) {
@@ -79,7 +95,7 @@ std::int64_t PerfAccount::Account::Residual() const {
 }
 
 PerfCounts PerfAccount::counts() const {
-  PerfCounts counts{.truncated_stacks = table_.stats().truncated_walks};
+  PerfCounts counts{.truncated_stacks = table_.stats().truncated_walks - truncated_before_};
   for (const Account& account : accounts_) {
     counts.samples += account.samples;
     counts.lost += account.AllLost();
@@ -90,9 +106,16 @@ PerfCounts PerfAccount::counts() const {
 
 void PerfAccount::SetTotals(std::span<const Total> totals) {
   if (!MakeColumns().ok()) return;
+  ahead_.resize(accounts_.size());
   for (std::size_t i = 0; i < std::min(totals.size(), accounts_.size()); ++i) {
     accounts_[i].lost_samples = std::max(accounts_[i].lost_samples, totals[i].lost);
     accounts_[i].total = totals[i].amount;
+    if (!accounts_[i].total) continue;
+    std::uint64_t& total = *accounts_[i].total;
+    total -= std::min(total, accounts_[i].idle);
+    const std::uint64_t had_before = std::min(total, ahead_[i]);
+    total -= had_before;
+    ahead_[i] -= had_before;
   }
 }
 
@@ -144,7 +167,8 @@ absl::Status PerfAccount::Take(const PerfRecord& record, std::uint64_t time) {
       if (record.type == PerfRecordType::kExit) off_cpu_.Forget(ThreadOf(header_, record));
       threads_.Take(record);
       break;
-    case PerfRecordType::kSwitch: TakeSwitch(record, time); break;
+    case PerfRecordType::kSwitch:
+    case PerfRecordType::kSwitchOfCpu: TakeSwitch(record, time); break;
     case PerfRecordType::kLost:
     case PerfRecordType::kLostSamples: TakeLost(record); break;
     case PerfRecordType::kSample: return TakeSample(record, time);
@@ -171,8 +195,7 @@ void PerfAccount::TakeKernelMap(std::string_view name, Address address) {
   constexpr std::string_view kPrefix = "[kernel.kallsyms]";
   if (!name.starts_with(kPrefix)) return;
   const std::shared_ptr<const KernelSymbols> symbols = ReadKernelSymbols();
-  if (symbols->Has(name.substr(kPrefix.size()), address))
-    stacks_.frames().UseKernelSymbols(symbols);
+  if (symbols->Has(name.substr(kPrefix.size()), address)) UseKernelSymbols(symbols);
 }
 
 // A ring does not say which of its events has lost samples. An event itself does.
@@ -211,6 +234,11 @@ void PerfAccount::AddAbsence(const OffCpuTimes::Absence& absence) {
   builder_.AddRow(absence.place.stack, absence.place.labels, values_);
 }
 
+// Clocks leave the idle task out themselves. Its id is also that of processes of other namespaces.
+bool PerfAccount::IsIdle(const PerfEvent& event, const PerfSample& sample) const {
+  return is_machine_ && sample.process == 0 && sample.thread == 0 && !event.is_clock();
+}
+
 absl::Status PerfAccount::TakeSample(const PerfRecord& record, std::uint64_t time) {
   if (header_.events.empty()) return absl::InvalidArgumentError("a sample has no event");
   if (absl::Status status = MakeColumns(); !status.ok()) return status;
@@ -220,6 +248,10 @@ absl::Status PerfAccount::TakeSample(const PerfRecord& record, std::uint64_t tim
   if (!ParseSample(event, record.body, sample))
     return absl::InvalidArgumentError("a sample is shorter than it says");
   Account& account = accounts_[number];
+  if (IsIdle(event, sample)) {
+    account.idle += sample.period;
+    return absl::OkStatus();
+  }
   // A sample without a period counts for one. How long an absence lasts is known at its end.
   const std::int64_t amount =
       event.is_off_cpu ? 0 : std::max<std::int64_t>(Amount(sample.period), 1);
@@ -228,9 +260,11 @@ absl::Status PerfAccount::TakeSample(const PerfRecord& record, std::uint64_t tim
   CountSamples(account, 1);
   if (account.column != 0) values_[account.column] = amount;
   const std::uint32_t labels = threads_.LabelsOf(sample.process, sample.thread);
-  const std::uint32_t stack = builder_.Stack(stacks_.Of(event, sample, record.misc));
+  const std::uint32_t stack = builder_.Stack(stacks_->Of(event, sample, record.misc));
   const std::uint32_t row = builder_.AddRow(stack, labels, values_);
-  if (event.is_off_cpu) off_cpu_.Leave(sample.thread, {stack, labels}, time);
+  // A thread that has ended has left for good.
+  if (event.is_off_cpu && threads_.IsAlive(sample.thread))
+    off_cpu_.Leave(sample.thread, {stack, labels}, time);
   // A broken file may say any time.
   const std::int64_t time_ns = std::clamp<std::int64_t>(
       static_cast<std::int64_t>(time + static_cast<std::uint64_t>(header_.clock_offset_ns)), 0,
@@ -253,7 +287,7 @@ void PerfAccount::AddPseudo(PseudoFrame frame, const Account& account, std::int6
                             std::int64_t amount) {
   CountSamples(account, samples);
   if (account.column != 0) values_[account.column] = amount;
-  const std::uint32_t number = stacks_.frames().Pseudo(frame);
+  const std::uint32_t number = stacks_->frames().Pseudo(frame);
   builder_.AddRow(builder_.Stack(std::span(&number, 1)), builder_.Labels({}), values_);
 }
 
@@ -274,20 +308,44 @@ void PerfAccount::AddResiduals() {
   }
 }
 
+// What was counted in a period, and has samples in the next one, is [residual] in the first alone.
+void PerfAccount::BeginPeriod() {
+  for (std::size_t i = 0; i < std::min(ahead_.size(), accounts_.size()); ++i) {
+    const Account& account = accounts_[i];
+    const std::int64_t all = SaturatedSum(account.amount, account.LostAmount());
+    if (account.total)
+      ahead_[i] +=
+          static_cast<std::uint64_t>(std::max<std::int64_t>(all - Amount(*account.total), 0));
+  }
+  truncated_before_ = table_.stats().truncated_walks;
+  builder_ = ProfileBuilder();
+  stacks_.emplace(builder_, table_);
+  stacks_->UseGenerated(find_generated_);
+  stacks_->frames().UseKernelSymbols(used_symbols_);
+  threads_.BeginPeriod();
+  accounts_.clear();
+  lost_of_rings_ = 0;
+  off_cpu_ = {};
+  first_ns_ = std::numeric_limits<std::int64_t>::max();
+  last_ns_ = 0;
+}
+
 absl::StatusOr<LoadedProfile> PerfAccount::Finish() {
   if (header_.events.empty()) return absl::InvalidArgumentError("there are no events");
   if (absl::Status status = MakeColumns(); !status.ok()) return status;
   AddLost();
   AddResiduals();
   threads_.Finish();
-  stacks_.frames().Finish();
+  stacks_->frames().Finish();
   Profile& profile = builder_.profile();
   profile.default_value_type = profile.value_types.size() > 1 ? 1 : 0;
   if (!profile.samples.empty() && first_ns_ <= last_ns_) {
     profile.time_ns = first_ns_;
     profile.duration_ns = last_ns_ - first_ns_;
   }
-  return builder_.Finish();
+  LoadedProfile loaded = builder_.Finish();
+  BeginPeriod();
+  return loaded;
 }
 
 }  // namespace strobe::internal

@@ -36,8 +36,8 @@ class PerfAccount {
  public:
   // `header` and `files` must outlive the account. Events may be added to the header until the
   // first sample. `kernel_symbols` is the path of a file as /proc/kallsyms; empty for no names.
-  PerfAccount(const PerfHeader& header, const SymbolFiles& files, ProcessTableOptions options,
-              std::string kernel_symbols);
+  PerfAccount(const PerfHeader& header, const SymbolFiles& files,
+              const ProcessTableOptions& options, std::string kernel_symbols);
 
   // Takes over a record of the kernel. Records come in the order of their times; one without a time
   // has 0. InvalidArgument for a sample that is broken, ResourceExhausted once the profile is too
@@ -46,15 +46,18 @@ class PerfAccount {
   // Takes over a process of this machine that runs already: its code, its threads and their names.
   // Errors are those of ProcessTable::Attach.
   absl::Status Attach(std::uint32_t process);
+  // Records are of all processes of this machine. The idle task is none: it has no samples.
+  void UseMachine();
   // The names of the running kernel, if they may be read.
   void UseRunningKernel();
-  void UseGenerated(PerfStacks::FindGenerated find) { stacks_.UseGenerated(std::move(find)); }
+  void UseGenerated(PerfStacks::FindGenerated find);
 
   // True once the value types stand: no further event is taken over.
   [[nodiscard]] bool has_columns() const { return !accounts_.empty(); }
   [[nodiscard]] PerfCounts counts() const;
 
-  // For each event of the header, the samples that it says are lost, and all that it has counted.
+  // For each event of the header, the samples that it says are lost, and all that it has counted,
+  // since the last call of Finish.
   // What is neither in samples nor lost is [residual]: the parts of periods at the ends of threads,
   // and time in the kernel that may not be seen.
   struct Total {
@@ -65,7 +68,8 @@ class PerfAccount {
   // Threads that are off a CPU now stay so until `time`, in the records' clock.
   void EndAbsences(std::uint64_t time);
 
-  // To be called once. InvalidArgument if there is no event.
+  // The profile of what was taken since the last call. What comes later is in another one.
+  // InvalidArgument if there is no event.
   absl::StatusOr<LoadedProfile> Finish();
   // The status of the profile: ResourceExhausted if it has become too large.
   [[nodiscard]] absl::Status status() const { return builder_.status(); }
@@ -79,6 +83,7 @@ class PerfAccount {
     std::optional<std::size_t> switch_column{};
     std::uint64_t samples = 0;
     std::int64_t amount = 0;
+    std::uint64_t idle = 0;  // counted of the idle task
     // Two records of the same: the ring's, and the event's own.
     std::uint64_t lost = 0;
     std::uint64_t lost_samples = 0;
@@ -98,22 +103,31 @@ class PerfAccount {
   void TakeKernelMap(std::string_view name, Address address);
   void TakeLost(const PerfRecord& record);
   void TakeSwitch(const PerfRecord& record, std::uint64_t time);
+  [[nodiscard]] bool IsIdle(const PerfEvent& event, const PerfSample& sample) const;
   void AddAbsence(const OffCpuTimes::Absence& absence);
   absl::Status TakeSample(const PerfRecord& record, std::uint64_t time);
   std::shared_ptr<const KernelSymbols> ReadKernelSymbols();
+  void UseKernelSymbols(std::shared_ptr<const KernelSymbols> symbols);
   void AddPseudo(PseudoFrame frame, const Account& account, std::int64_t samples,
                  std::int64_t amount);
   void AddLost();
   void AddResiduals();
+  void BeginPeriod();
 
   const PerfHeader& header_;
   const std::string kernel_symbols_path_;
   ProfileBuilder builder_;
   ProcessTable table_;
-  PerfStacks stacks_{builder_, table_};
+  PerfStacks::FindGenerated find_generated_;
+  std::optional<PerfStacks> stacks_;
   PerfThreads threads_{builder_, table_};
+  bool is_machine_ = false;
   std::shared_ptr<const KernelSymbols> kernel_symbols_;
-  std::vector<Account> accounts_;  // one an event
+  std::shared_ptr<const KernelSymbols> used_symbols_;  // the same, once they are those of records
+  std::vector<Account> accounts_;                      // one an event
+  // Of each event, the amount of samples beyond what was counted when a period ended.
+  std::vector<std::uint64_t> ahead_;
+  std::uint64_t truncated_before_ = 0;  // stacks of earlier periods
   std::uint64_t lost_of_rings_ = 0;
   OffCpuTimes off_cpu_;
   std::size_t off_cpu_event_ = 0;     // the one of which off_cpu_ is, if there is one

@@ -26,6 +26,7 @@ enum class PerfRecordType : std::uint32_t {
   kMmap2 = 10,
   kLostSamples = 13,
   kSwitch = 14,
+  kSwitchOfCpu = 15,  // in an event of a CPU
   // Of perf itself, not of the kernel.
   kFirstOfPerf = 64,
   kAttributes = 64,
@@ -78,7 +79,7 @@ absl::StatusOr<std::size_t> ParseRecord(std::span<const std::byte> bytes, PerfRe
 std::uint64_t TimeOf(const PerfHeader& header, const PerfRecord& record);
 // The thread of a record of the kernel that is no sample; 0 if the record does not say it.
 std::uint32_t ThreadOf(const PerfHeader& header, const PerfRecord& record);
-// True if a record of type kSwitch says that its thread goes off the CPU, not onto it.
+// True if a record of a switch says that its thread goes off the CPU, not onto it.
 bool IsSwitchOut(const PerfRecord& record);
 // The index of a sample's event.
 std::uint32_t EventOf(const PerfHeader& header, const PerfRecord& sample);
@@ -122,6 +123,8 @@ class PerfOrder {
 
   absl::Status Add(const PerfRecord& record, std::uint64_t time);
   absl::Status EndRound();
+  // Gives all records up to `time`, than which no earlier one can come.
+  absl::Status EndAt(std::uint64_t time) { return Give(time); }
   absl::Status Finish() { return Give(~std::uint64_t{0}); }
 
  private:

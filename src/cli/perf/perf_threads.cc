@@ -1,6 +1,7 @@
 #include "perf_threads.h"
 
 #include <fstream>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,11 @@ namespace {
 constexpr std::uint16_t kIsExec = 1 << 13;    // of kComm
 constexpr std::uint16_t kIsMadeUp = 1 << 13;  // of kFork: the child says itself what it has mapped
 
+constexpr std::uint32_t kEnded = ~std::uint32_t{0};  // the id of what is on no list any more
+
+// That one is -1.
+std::int64_t Number(std::uint32_t id) { return static_cast<std::int32_t>(id); }
+
 }  // namespace
 
 void PerfThreads::Take(const PerfRecord& record) {
@@ -30,16 +36,21 @@ void PerfThreads::Take(const PerfRecord& record) {
 
 void PerfThreads::Begin(Thread& thread, std::uint32_t process) {
   thread.process = process;
-  if (!std::exchange(thread.is_alive, true)) ++alive_[process];
+  if (!std::exchange(thread.is_alive, true)) ++processes_[process].alive;
 }
 
 PerfThreads::Thread& PerfThreads::ThreadOf(std::uint32_t process, std::uint32_t thread) {
   const auto [place, is_new] = threads_.try_emplace(thread);
   if (is_new) {
     Begin(place->second, process);
-    builder_.Take(4 * sizeof(Thread));
+    builder_.Take(kThreadBytes);
   }
   return place->second;
+}
+
+void PerfThreads::UseMachine() {
+  is_machine_ = true;
+  processes_[0].name = kOutsideName;
 }
 
 void PerfThreads::Attach(std::uint32_t process) {
@@ -47,16 +58,21 @@ void PerfThreads::Attach(std::uint32_t process) {
   for (const std::uint32_t id : IdsIn(threads)) {
     std::string name;
     std::ifstream file(absl::StrCat(threads, "/", id, "/comm"));
-    if (std::getline(file, name)) SetName(process, id, name);
+    if (std::getline(file, name)) SetName(process, id, name, false);
   }
 }
 
-void PerfThreads::SetName(std::uint32_t process, std::uint32_t id, std::string_view name) {
+void PerfThreads::SetName(std::uint32_t process, std::uint32_t id, std::string_view name,
+                          bool is_exec) {
   Thread& thread = ThreadOf(process, id);
   Begin(thread, process);
   thread.name = SanitizedThreadName(name);
   thread.labels = Thread::kNoLabels;
   if (process == id) table_.SetName(process, thread.name);
+  Process& owner = processes_[process];
+  if (!is_exec && (process != id || !owner.name.empty())) return;
+  owner.name = thread.name;
+  owner.is_looked_up = false;
 }
 
 void PerfThreads::TakeName(const PerfRecord& record) {
@@ -65,8 +81,9 @@ void PerfThreads::TakeName(const PerfRecord& record) {
   const auto id = fields.Take<std::uint32_t>();
   const std::string_view name = fields.TakeText(fields.remaining());
   if (!fields.ok()) return;
-  if ((record.misc & kIsExec) != 0) table_.Exec(process);
-  SetName(process, id, name);
+  const bool is_exec = (record.misc & kIsExec) != 0;
+  if (is_exec) table_.Exec(process);
+  SetName(process, id, name, is_exec);
 }
 
 void PerfThreads::TakeFork(const PerfRecord& record) {
@@ -81,7 +98,13 @@ void PerfThreads::TakeFork(const PerfRecord& record) {
   Begin(thread, process);
   thread.name = name;
   thread.labels = Thread::kNoLabels;
-  if ((record.misc & kIsMadeUp) == 0) table_.Fork(parent, process);
+  if ((record.misc & kIsMadeUp) != 0 || parent == process) return;
+  table_.Fork(parent, process);
+  const Process from = processes_[parent];
+  Process& forked = processes_[process];
+  forked.name = from.name;
+  forked.container = from.container;
+  forked.is_looked_up = false;
 }
 
 void PerfThreads::TakeExit(const PerfRecord& record) {
@@ -91,35 +114,72 @@ void PerfThreads::TakeExit(const PerfRecord& record) {
   const auto found = threads_.find(fields.Take<std::uint32_t>());
   if (!fields.ok() || found == threads_.end() || !std::exchange(found->second.is_alive, false))
     return;
-  const auto alive = alive_.find(found->second.process);
-  if (alive == alive_.end() || --alive->second > 0) return;
-  alive_.erase(alive);
+  std::uint32_t& alive = processes_[found->second.process].alive;
+  if (alive == 0 || --alive > 0) return;
   table_.Exit(process);
+}
+
+bool PerfThreads::IsAlive(std::uint32_t thread) const {
+  const auto found = threads_.find(thread);
+  return thread != kEnded && (found == threads_.end() || found->second.is_alive);
+}
+
+// A process that has ended meanwhile is called what the records have called it.
+const PerfThreads::Process& PerfThreads::LookedUp(std::uint32_t id) {
+  Process& process = processes_[id];
+  if (!uses_proc_ || std::exchange(process.is_looked_up, true)) return process;
+  process.name = SanitizedText(WholeProcessName(id, process.name), LabelSet::kMaxTextBytes);
+  if (!is_machine_) return process;
+  if (std::optional<std::string> container = ContainerOf(id))
+    process.container = *std::move(container);
+  return process;
 }
 
 std::uint32_t PerfThreads::LabelsOf(std::uint32_t process, std::uint32_t id) {
   Thread& thread = ThreadOf(process, id);
   if (thread.labels == Thread::kNoLabels) {
-    std::vector<Label> labels = {{std::string(kThreadIdLabel), std::int64_t{id}},
-                                 {std::string(kProcessLabel), std::int64_t{thread.process}}};
-    if (!thread.name.empty()) labels.push_back({std::string(kThreadNameLabel), thread.name});
+    const Process& owner = LookedUp(thread.process);
+    std::vector<Label> labels = {{std::string(kThreadIdLabel), Number(id)},
+                                 {std::string(kProcessLabel), Number(thread.process)}};
+    const auto add_text = [&](std::string_view key, const std::string& text) {
+      if (!text.empty()) labels.push_back({std::string(key), text});
+    };
+    add_text(kThreadNameLabel, thread.name);
+    add_text(kProcessNameLabel,
+             is_machine_ && owner.name.empty() ? std::string(kEndedName) : owner.name);
+    add_text(kContainerLabel, owner.container);
     thread.labels = builder_.Labels(LabelSet(std::move(labels)));
   }
   return thread.labels;
 }
 
 void PerfThreads::Finish() {
+  if (is_machine_) return;
   std::vector<LabelSet>& sets = builder_.profile().label_sets;
-  std::int64_t process = 0;
+  const LabelSet* first = nullptr;
   for (const LabelSet& set : sets) {
-    const std::int64_t other = set.Number(kProcessLabel);
-    if (process != 0 && other != 0 && other != process) return;
-    if (other != 0) process = other;
+    if (set.Number(kProcessLabel) == 0) continue;  // of no process
+    if (first == nullptr) first = &set;
+    if (set.Number(kProcessLabel) != first->Number(kProcessLabel) ||
+        set.Text(kProcessNameLabel) != first->Text(kProcessNameLabel))
+      return;
   }
   for (LabelSet& set : sets) {
     std::vector<Label> labels(set.labels().begin(), set.labels().end());
-    std::erase_if(labels, [](const Label& label) { return label.key == kProcessLabel; });
+    std::erase_if(labels, [](const Label& label) {
+      return label.key == kProcessLabel || label.key == kProcessNameLabel;
+    });
     set = LabelSet(std::move(labels));
+  }
+}
+
+void PerfThreads::BeginPeriod() {
+  absl::erase_if(threads_, [](const auto& entry) { return !entry.second.is_alive; });
+  absl::erase_if(processes_,
+                 [](const auto& entry) { return entry.second.alive == 0 && entry.first != 0; });
+  for (auto& [id, thread] : threads_) {
+    thread.labels = Thread::kNoLabels;
+    builder_.Take(kThreadBytes);
   }
 }
 

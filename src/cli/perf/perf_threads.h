@@ -1,6 +1,7 @@
 // PerfThreads: the threads of a perf recording, and the lives of their processes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,9 +15,15 @@ namespace strobe::internal {
 
 class PerfThreads {
  public:
-  // The label of a profile of several processes.
+  // The labels of a profile of several processes.
   static constexpr std::string_view kProcessLabel = "process id";
   static constexpr std::string_view kProcessNameLabel = "process name";
+  // The label of processes in containers, in a profile of a whole machine.
+  static constexpr std::string_view kContainerLabel = "container id";
+  // The names, in a profile of a whole machine, of what has ended before it was named, or when the
+  // kernel had taken it off its lists; and of what runs in namespaces that this one does not see.
+  static constexpr std::string_view kEndedName = "[ended]";
+  static constexpr std::string_view kOutsideName = "[outside]";
 
   // Tells `table` of processes. Both outlive this.
   PerfThreads(ProfileBuilder& builder, ProcessTable& table) : builder_(builder), table_(table) {}
@@ -25,10 +32,18 @@ class PerfThreads {
   void Take(const PerfRecord& record);
   // Takes over the threads of a process of this machine, and their names, from /proc.
   void Attach(std::uint32_t process);
-  // The number of a thread's labels: its id, its name and its process.
+  // The processes are those of this machine, while they run: /proc says more of them.
+  void UseProc() { uses_proc_ = true; }
+  // All processes of the machine are recorded, so each row says which it is of, and where it runs.
+  void UseMachine();
+  // The number of a thread's labels: its id, its name, and its process's.
   std::uint32_t LabelsOf(std::uint32_t process, std::uint32_t thread);
-  // If all samples are of one process, no label needs to say which.
+  // False if a record has said that the thread has ended.
+  [[nodiscard]] bool IsAlive(std::uint32_t thread) const;
+  // If all samples are of one process and one program, no label needs to say which.
   void Finish();
+  // Behind Finish: the builder begins another profile. What has ended is forgotten.
+  void BeginPeriod();
 
  private:
   struct Thread {
@@ -39,7 +54,20 @@ class PerfThreads {
     static constexpr std::uint32_t kNoLabels = 0xFFFFFFFF;
   };
 
-  void SetName(std::uint32_t process, std::uint32_t thread, std::string_view name);
+  // A process is called what its program was when it was executed. What its threads call themselves
+  // later does not change that.
+  struct Process {
+    std::string name;
+    std::string container;
+    std::uint32_t alive = 0;    // threads
+    bool is_looked_up = false;  // in /proc, since its name is known
+  };
+
+  // An estimate, with the tables that find a thread and its process.
+  static constexpr std::size_t kThreadBytes = 4 * sizeof(Thread);
+
+  void SetName(std::uint32_t process, std::uint32_t thread, std::string_view name, bool is_exec);
+  const Process& LookedUp(std::uint32_t process);
   void TakeName(const PerfRecord& record);
   void TakeFork(const PerfRecord& record);
   void TakeExit(const PerfRecord& record);
@@ -48,8 +76,10 @@ class PerfThreads {
 
   ProfileBuilder& builder_;
   ProcessTable& table_;
-  absl::flat_hash_map<std::uint32_t, Thread> threads_;       // by id
-  absl::flat_hash_map<std::uint32_t, std::uint32_t> alive_;  // threads of a process
+  bool uses_proc_ = false;
+  bool is_machine_ = false;
+  absl::flat_hash_map<std::uint32_t, Thread> threads_;  // by id
+  absl::flat_hash_map<std::uint32_t, Process> processes_;
 };
 
 }  // namespace strobe::internal

@@ -5,12 +5,16 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "strobe/core/profile.h"
 #include "strobe/core/symbols.h"
 
 namespace strobe::internal {
+
+// A comment that begins so goes on with the program's name, and ", process " behind it.
+inline constexpr std::string_view kProgramComment = "strobe: program ";
 
 // Filters, merges and encoders work on the Profile and its Symbols, as in a profiler. Differences:
 // * Frames of files without addresses have the address 0 and no module. So frames may be equal, and

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "../../encode/proto_reader.h"
@@ -20,6 +22,20 @@ constexpr LabelLimits kFileLabels{.labels = 4096,
                                   .key_bytes = kMaxPprofFieldBytes,
                                   .text_bytes = kMaxPprofFieldBytes,
                                   .keeps_values = true};
+
+// The program of "strobe: program NAME, process 12", if all such comments name the same.
+std::string ProgramIn(std::span<const std::string> comments) {
+  std::string program;
+  for (const std::string& comment : comments) {
+    if (!comment.starts_with(kProgramComment)) continue;
+    const std::size_t end = comment.find(", process ");
+    if (end == std::string::npos) continue;
+    const std::string name = comment.substr(kProgramComment.size(), end - kProgramComment.size());
+    if (!program.empty() && program != name) return {};
+    program = name;
+  }
+  return program;
+}
 
 }  // namespace
 
@@ -80,6 +96,8 @@ bool PprofReading::FinishModules() {
     const std::string& path = profile.modules[0].path;
     profile.program = ValidUtf8(path.substr(path.find_last_of("/\\") + 1));
   }
+  if (std::string program = ProgramIn(builder_.loaded().comments); !program.empty())
+    profile.program = std::move(program);
   return true;
 }
 

@@ -16,6 +16,8 @@ inline constexpr std::size_t kMaxPprofFieldBytes = std::size_t{16} << 20;
 // * A sample with the label "end_timestamp_ns" is a moment.
 // * A function whose name is the short form of its system name (as PprofEncoder writes it) gets the
 //   system name, so that reading and writing changes nothing.
+// * The program is called what comments say (see kProgramComment), if they agree, or what its file
+//   is.
 // * A module's kind and format are guessed from its file's name. load_bias assumes that the file's
 //   addresses equal its offsets, which is true of most ELF files.
 absl::StatusOr<LoadedProfile> ReadPprof(Input& input);

@@ -23,8 +23,11 @@ struct RecordOptions {
   RecordingMode mode = RecordingMode::kChosen;
   std::vector<std::uint32_t> processes;  // that run already
   bool has_children = true;              // and what they have started before
-  std::vector<std::string> command;      // or one to run: the program and its arguments
-  std::optional<double> hz;              // samples per second of CPU time, if given
+  std::vector<std::uint32_t> threads;    // or threads that run already
+  bool is_machine = false;           // or all that runs; until the command ends, if there is one
+  std::string cgroup;                // of all that runs, what is in this control group
+  std::vector<std::string> command;  // or one to run: the program and its arguments
+  std::optional<double> hz;          // samples per second of CPU time, if given
   std::vector<std::string> debug_directories;
   OutputOptions output;
   std::optional<double> every_s;  // a profile for each so many seconds, if given
@@ -41,6 +44,10 @@ struct RecordOptions {
   std::size_t stack_bytes = 8192;     // copied of each stack
   std::size_t ring_kib = 4096;        // of each CPU
 };
+
+// The time after which a profile is delivered; 0 if there is one at the end. Servers want them
+// while the program runs, unless one file is asked for, too.
+double PeriodS(const RecordOptions& options);
 
 // They return the status that this process shall end with: that of the command; 126 or 127, as of
 // a shell, if it cannot be run. They end this process by the signal that has ended the command.

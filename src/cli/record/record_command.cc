@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "commands/command_line.h"
 #include "strobe/core/settings/known_variables.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxStackBytes = 63 << 10;  // with its registers, a sample has below 64 KiB
 constexpr std::size_t kMaxRingKib = 256 << 10;
+constexpr double kPeriodOfServersS = 60;
 // Options that one way of recording has: in the help, and where another way is asked for.
 constexpr const char* kOfPreload = "By a preloaded library";
 constexpr const char* kOfPerf = "By perf events";
@@ -30,6 +32,20 @@ void DeclareCommand(CLI::App& app, const CommandLine& line, RecordOptions& optio
   });
   app.add_option("-p,--process", options.processes, "Record these processes, until they end")
       ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--tid", options.threads,
+                 "Record these threads of processes that run, and nothing that they start")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_flag("-a,--all", options.is_machine,
+               "Record all that runs on this machine, until the command ends, if there is one");
+  app.add_option_function<std::string>(
+         "--cgroup",
+         [&options](const std::string& name) {
+           options.cgroup = name;
+           options.is_machine = true;
+         },
+         "Record all that runs in this control group, a directory below /sys/fs/cgroup")
       ->allow_extra_args(false);
   app.add_flag("!--no-children", options.has_children,
                "With -p: leave out the children that the processes have by now");
@@ -64,6 +80,11 @@ void DeclareRecording(CLI::App& app, RecordOptions& options) {
       ->check(CLI::Range(0.0, 20000.0));
   app.add_option("--duration", options.duration_s, "Stop after this many seconds")
       ->check(CLI::Range(0.001, 1e8));
+  app.add_option(
+         "--every", options.every_s,
+         "Deliver a profile for each so many seconds. Default: 60 if a server is named, else "
+         "one profile at the end")
+      ->check(CLI::Range(1.0, 86400.0));
   app.add_flag("--until-parent", options.until_parent,
                "Stop when the command has ended, whatever it has started goes on");
 }
@@ -78,12 +99,6 @@ void DeclarePreload(CLI::App& app, RecordOptions& options) {
   AddMode(app, "--in-process", options, RecordingMode::kInProcess,
           "Make the profile in threads of the program")
       .group(kOfPreload);
-  app.add_option(
-         "--every", options.every_s,
-         "Deliver a profile for each so many seconds. Default: 60 if a server is named, else "
-         "one profile at the end")
-      ->check(CLI::Range(1.0, 86400.0))
-      ->group(kOfPreload);
   AddMode(app, "--worker", options, RecordingMode::kWorker,
           "Make the profile in a process beside the program, which then has no thread of the "
           "profiler's, and loses nothing if a signal kills it")
@@ -138,23 +153,46 @@ std::vector<std::string> Given(const CLI::App& app, const std::string& group) {
   return names;
 }
 
+// What is recorded although it runs already, by the option's name; empty if nothing is.
+std::string RunningTarget(const CLI::App& app) {
+  for (const char* const name : {"--process", "--tid", "--cgroup", "--all"}) {
+    if (app.count(name) > 0) return name;
+  }
+  return {};
+}
+
+// Returns why what is to be recorded is not clear, or nothing.
+std::string JudgeTargets(const CLI::App& app, const RecordOptions& options) {
+  const std::string running = RunningTarget(app);
+  const bool has_command = !options.command.empty();
+  if (running.empty() && !has_command) {
+    return "record: expected a command, processes by -p, or the whole machine by -a; see strobe "
+           "record --help";
+  }
+  const int kinds = static_cast<int>(app.count("--process") > 0) +
+                    static_cast<int>(app.count("--tid") > 0) + static_cast<int>(options.is_machine);
+  if (kinds > 1 || (has_command && kinds > 0 && !options.is_machine))
+    return "record: a command, -p, --tid and -a are each a recording: name one of them";
+  if (app.count("--no-children") > 0 && app.count("--process") == 0)
+    return "record: --no-children is of processes that run already: see -p";
+  if (!running.empty() && app.count("--until-parent") > 0)
+    return absl::StrCat("record: --until-parent is of a command, and not of ", running);
+  return {};
+}
+
 // Decides what takes the samples. Returns why no recording is all that is asked for, or nothing.
 std::string ChooseMode(const CLI::App& app, RecordOptions& options) {
   const std::vector<std::string> of_preload = Given(app, kOfPreload);
   const std::vector<std::string> of_perf = Given(app, kOfPerf);
-  if (options.processes.empty() && app.count("--no-children") > 0)
-    return "record: --no-children is of processes that run already: see -p";
-  if (!options.processes.empty() && app.count("--until-parent") > 0)
-    return "record: --until-parent is of a command, and not of processes that run already";
+  const std::string running = RunningTarget(app);
   if (app.count("--in-process") > 0 && app.count("--worker") > 0)
     return "record: --in-process and --worker are two ways to record: name one of them";
   if ((options.locks || options.exceptions) && app.count("--worker") > 0)
     return "record: --locks and --exceptions are seen in the program: not with --worker";
-  if (!options.processes.empty() || app.count("-e") > 0 || app.count("--perf") > 0)
+  if (!running.empty() || app.count("-e") > 0 || app.count("--perf") > 0)
     options.mode = RecordingMode::kPerf;
   if (options.mode == RecordingMode::kPerf && !of_preload.empty()) {
-    const char* const why =
-        options.processes.empty() ? "" : ", which is how processes that run already are recorded";
+    const std::string why = running.empty() ? "" : ", which is how what runs already is recorded";
     return absl::StrCat("record: ", of_preload.front(),
                         " needs a library that is preloaded, and is not of perf events", why);
   }
@@ -179,11 +217,9 @@ std::string SwitchedOffBy() {
 }
 
 int Record(const CLI::App& app, RecordOptions& options, const Terminal& terminal) {
-  if (options.command.empty() == options.processes.empty()) {
-    SayError("record: expected a command, or processes by -p; see strobe record --help");
-    return kWrongUse;
-  }
-  if (const std::string refusal = ChooseMode(app, options); !refusal.empty()) {
+  std::string refusal = JudgeTargets(app, options);
+  if (refusal.empty()) refusal = ChooseMode(app, options);
+  if (!refusal.empty()) {
     SayError(refusal);
     return kWrongUse;
   }
@@ -202,6 +238,19 @@ int Record(const CLI::App& app, RecordOptions& options, const Terminal& terminal
 
 }  // namespace
 
+double PeriodS(const RecordOptions& options) {
+  const std::vector<Destination>& servers = options.output.destinations;
+  if (options.every_s || servers.empty() || !MayHavePeriods(options.output))
+    return options.every_s.value_or(0);
+  const bool has_datadog =
+      std::ranges::find(servers, "datadog", &Destination::backend) != servers.end();
+  const std::optional<std::string> asked =
+      NativePlatform::EnvironmentVariable("DD_PROFILING_UPLOAD_PERIOD");
+  double period_s = 0;
+  const bool is_asked = has_datadog && asked && absl::SimpleAtod(*asked, &period_s);
+  return is_asked && period_s >= 1 ? period_s : kPeriodOfServersS;
+}
+
 void AddRecord(CommandLine& line) {
   const auto options = std::make_shared<RecordOptions>();
   CLI::App& app = *line.Add(
@@ -217,7 +266,8 @@ void AddRecord(CommandLine& line) {
       "  strobe record ./program --its arguments\n"
       "  strobe record -o one.html -F 1000 -- ./program\n"
       "  strobe record --perf -- ./program --its --arguments\n"
-      "  strobe record -p 1234,1235 -e task-clock,off-cpu --duration 10 -o page.html\n\n"
+      "  strobe record -p 1234,1235 -e task-clock,off-cpu --duration 10 -o page.html\n"
+      "  strobe record -a --duration 10\n\n"
       "A command is not changed: a library is preloaded, which profiles its threads, and those of\n"
       "the programs that it starts. Where none can be, as in a program that is statically linked,\n"
       "and for --perf, -e and processes that run already, the kernel takes the samples: those "

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 19> kOfOtherParts{
     "STROBE_PARCA_URL",        "STROBE_PARCA_JOB",     "STROBE_PARCA_LABELS",
     "STROBE_PARCA_TOKEN",      "STROBE_POST_URL",      "STROBE_POST_HEADERS",
     "STROBE_PULL_ADDRESS",     "STROBE_PULL_PORT",     "STROBE_PULL_TOKEN",
-    "STROBE_PULL_MAX_SECONDS", "STROBE_WORKER_OUTPUT", "STROBE_RECORDING",
+    "STROBE_PULL_MAX_SECONDS", "STROBE_WORKER_OUTPUT", kRecordingVariable,
     kRecordingUntilVariable};
 // The project's own tests.
 constexpr std::string_view kTestPrefix = "STROBE_TEST_";

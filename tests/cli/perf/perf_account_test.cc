@@ -36,8 +36,13 @@ class PerfAccountTest : public ::testing::Test {
   }
   absl::Status Sample(std::uint64_t id, std::uint32_t thread, std::uint64_t time,
                       std::uint64_t period, Address ip = 0x1000, std::uint16_t misc = kFromUser) {
+    return SampleOf(42, id, thread, time, period, ip, misc);
+  }
+  absl::Status SampleOf(std::uint32_t process, std::uint64_t id, std::uint32_t thread,
+                        std::uint64_t time, std::uint64_t period, Address ip = 0x1000,
+                        std::uint16_t misc = kFromUser) {
     const Bytes body =
-        Join({Words({id, ip}), HalfWord(42), HalfWord(thread), Words({time, period})});
+        Join({Words({id, ip}), HalfWord(process), HalfWord(thread), Words({time, period})});
     return account_.Take(RecordOf(PerfRecordType::kSample, body, misc), time);
   }
   void Take(PerfRecordType type, const Bytes& body, std::uint64_t time = 0) {
@@ -223,6 +228,72 @@ TEST_F(PerfAccountTest, ASwitchOffTheCpuSaysNothingThatASampleDoesNot) {
       account_.Take(RecordOf(PerfRecordType::kSwitch, Trailer(42, 120), 1 << 13), 120).ok());
   Take(PerfRecordType::kSwitch, Trailer(42, 150), 150);
   EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 1 50"));
+}
+
+TEST_F(PerfAccountTest, AThreadThatHasEndedIsNotOffItsCpu) {
+  constexpr std::uint32_t kOnNoList = 0xFFFFFFFF;
+  AddEvent(PerfEvent::kSoftware, 3);
+  header_.events[0].is_off_cpu = true;
+  EXPECT_TRUE(Sample(10, 42, 100, 1).ok());
+  Take(PerfRecordType::kSwitchOfCpu, Join({Words({7}), Trailer(42, 150)}), 150);
+  Take(PerfRecordType::kExit, Join({ForkBody(42, 1, 42, 42), Trailer(42, 200)}), 200);
+  EXPECT_TRUE(Sample(10, 42, 210, 1).ok()) << "its last switch";
+  EXPECT_TRUE(SampleOf(kOnNoList, 10, kOnNoList, 220, 1).ok());
+  account_.EndAbsences(1000);
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 2 50", "? 1 0"));
+}
+
+TEST_F(PerfAccountTest, TheIdleTaskOfAMachineIsNoProcess) {
+  AddEvent(PerfEvent::kSoftware, 2);
+  header_.events[0].name = "page-faults";
+  account_.UseMachine();
+  EXPECT_TRUE(Sample(10, 42, 100, 3).ok());
+  EXPECT_TRUE(SampleOf(0, 10, 0, 110, 4).ok());
+  const std::vector<PerfAccount::Total> totals{{.lost = 0, .amount = 9}};
+  account_.SetTotals(totals);
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 1 3", "[residual] 0 2"));
+}
+
+TEST_F(PerfAccountTest, AClockOfAMachineHasWhatRunsInOtherNamespaces) {
+  AddEvent(PerfEvent::kSoftware, 1);
+  account_.UseMachine();
+  EXPECT_TRUE(SampleOf(0, 10, 0, 100, 7).ok());
+  const LoadedProfile loaded = Finish();
+  EXPECT_THAT(RowsOf(loaded), ElementsAre("? 1 7"));
+  EXPECT_EQ(loaded.profile.label_sets[loaded.profile.samples[0].labels].Text(
+                PerfThreads::kProcessNameLabel),
+            PerfThreads::kOutsideName);
+}
+
+TEST_F(PerfAccountTest, WhatWasCountedBeforeItsSampleIsInOnePeriod) {
+  AddEvent(PerfEvent::kSoftware, 1);
+  const auto end_period = [this](std::uint64_t counted) {
+    const std::vector<PerfAccount::Total> totals{{.lost = 0, .amount = counted}};
+    account_.SetTotals(totals);
+    return RowsOf(Finish());
+  };
+  EXPECT_TRUE(Sample(10, 42, 100, 90).ok());
+  EXPECT_THAT(end_period(100), ElementsAre("? 1 90", "[residual] 0 10"));
+  EXPECT_TRUE(Sample(10, 42, 200, 90).ok());
+  EXPECT_THAT(end_period(80), ElementsAre("? 1 90")) << "10 of them are above";
+  EXPECT_TRUE(Sample(10, 42, 300, 90).ok());
+  EXPECT_THAT(end_period(120), ElementsAre("? 1 90", "[residual] 0 20"));
+}
+
+TEST_F(PerfAccountTest, EachPeriodHasItsOwnSamplesAndTheCodeOfAllBefore) {
+  files_.Write("/lib/a", {.build_id = 0x11});
+  AddEvent(PerfEvent::kSoftware, 1);
+  Take(PerfRecordType::kComm, NameBody(42, 42, "main"));
+  Take(PerfRecordType::kMmap2, MapBody(42, 0x10000, 0x1000, testing::FakeImage::kOffset, "/lib/a"));
+  EXPECT_TRUE(Sample(10, 42, 5, 100, 0x10010).ok());
+  const LoadedProfile first = Finish();
+  EXPECT_TRUE(Sample(10, 42, 6, 300, 0x10020).ok());
+  const LoadedProfile second = Finish();
+  EXPECT_THAT(RowsOf(second), ElementsAre("? 1 300"));
+  EXPECT_THAT(second.profile.frames, ElementsAre(Frame{0x10020, 0}));
+  EXPECT_EQ(second.profile.modules, first.profile.modules);
+  EXPECT_EQ(second.profile.threads.at(0).name, "main");
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre());
 }
 
 TEST_F(PerfAccountTest, MapsSayWhereCodeIs) {

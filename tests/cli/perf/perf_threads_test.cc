@@ -87,6 +87,63 @@ TEST_F(PerfThreadsTest, AProcessEndsWithItsLastThread) {
   EXPECT_EQ(table_.Find(42), nullptr);
 }
 
+TEST_F(PerfThreadsTest, AProcessIsCalledWhatWasExecuted) {
+  Take(PerfRecordType::kComm, NameBody(42, 42, "program"), kExecBit);
+  Take(PerfRecordType::kFork, ForkBody(42, 42, 43, 42));
+  Take(PerfRecordType::kComm, NameBody(42, 42, "main loop"));
+  Take(PerfRecordType::kComm, NameBody(42, 43, "worker"));
+  EXPECT_EQ(LabelsOf(42, 42).Text(PerfThreads::kProcessNameLabel), "program");
+  EXPECT_EQ(LabelsOf(42, 42).Text(kThreadNameLabel), "main loop");
+  EXPECT_EQ(LabelsOf(42, 43).Text(PerfThreads::kProcessNameLabel), "program");
+  Take(PerfRecordType::kFork, ForkBody(50, 42, 50, 43));
+  Take(PerfRecordType::kComm, NameBody(50, 50, "child"));
+  EXPECT_EQ(LabelsOf(50, 50).Text(PerfThreads::kProcessNameLabel), "program");
+  Take(PerfRecordType::kComm, NameBody(50, 50, "other"), kExecBit);
+  EXPECT_EQ(LabelsOf(50, 50).Text(PerfThreads::kProcessNameLabel), "other");
+}
+
+TEST_F(PerfThreadsTest, AProcessThatPerfSaysWasThereIsCalledWhatItsFirstThreadIs) {
+  Take(PerfRecordType::kComm, NameBody(1, 1, "init"));
+  Take(PerfRecordType::kFork, ForkBody(42, 1, 42, 1), 1 << 13);
+  Take(PerfRecordType::kComm, NameBody(42, 42, "server"));
+  Take(PerfRecordType::kComm, NameBody(42, 43, "worker"));
+  EXPECT_EQ(LabelsOf(42, 43).Text(PerfThreads::kProcessNameLabel), "server");
+}
+
+TEST_F(PerfThreadsTest, AThreadThatHasEndedIsNotAlive) {
+  EXPECT_TRUE(threads_.IsAlive(42)) << "nothing says that it has ended";
+  EXPECT_FALSE(threads_.IsAlive(0xFFFFFFFF)) << "it is on no list";
+  Take(PerfRecordType::kComm, NameBody(42, 42, "main"));
+  EXPECT_TRUE(threads_.IsAlive(42));
+  Take(PerfRecordType::kExit, ForkBody(42, 1, 42, 42));
+  EXPECT_FALSE(threads_.IsAlive(42));
+  EXPECT_EQ(LabelsOf(42, 42).Text(PerfThreads::kProcessNameLabel), "main") << "late samples";
+}
+
+TEST_F(PerfThreadsTest, EachRowOfAMachineSaysItsProcess) {
+  threads_.UseMachine();
+  Take(PerfRecordType::kComm, NameBody(42, 42, "one"), kExecBit);
+  threads_.LabelsOf(42, 42);
+  threads_.Finish();
+  EXPECT_EQ(LabelsOf(42, 42).Number(PerfThreads::kProcessLabel), 42);
+  EXPECT_EQ(LabelsOf(42, 42).Text(PerfThreads::kProcessNameLabel), "one");
+  EXPECT_EQ(LabelsOf(0, 0).Text(PerfThreads::kProcessNameLabel), PerfThreads::kOutsideName);
+  EXPECT_EQ(LabelsOf(~0u, ~0u).Text(PerfThreads::kProcessNameLabel), PerfThreads::kEndedName);
+  EXPECT_EQ(LabelsOf(~0u, ~0u).Number(kThreadIdLabel), -1);
+  EXPECT_EQ(LabelsOf(77, 77).Text(PerfThreads::kProcessNameLabel), PerfThreads::kEndedName)
+      << "it had ended before it was looked for in /proc";
+}
+
+TEST_F(PerfThreadsTest, OneProcessOfTwoProgramsNeedsTheirNames) {
+  Take(PerfRecordType::kComm, NameBody(42, 42, "sh"), kExecBit);
+  const std::uint32_t before = threads_.LabelsOf(42, 42);
+  Take(PerfRecordType::kComm, NameBody(42, 42, "program"), kExecBit);
+  threads_.LabelsOf(42, 42);
+  threads_.Finish();
+  EXPECT_EQ(builder_.profile().label_sets[before].Text(PerfThreads::kProcessNameLabel), "sh");
+  EXPECT_EQ(LabelsOf(42, 42).Text(PerfThreads::kProcessNameLabel), "program");
+}
+
 TEST_F(PerfThreadsTest, LeavesOutRecordsThatAreCutOff) {
   MapCode(42);
   Take(PerfRecordType::kComm, HalfWord(42), kExecBit);
@@ -94,6 +151,16 @@ TEST_F(PerfThreadsTest, LeavesOutRecordsThatAreCutOff) {
   Take(PerfRecordType::kExit, Join({HalfWord(42), HalfWord(42)}));
   EXPECT_THAT(table_.Find(42)->modules(), SizeIs(1));
   EXPECT_EQ(table_.Find(50), nullptr);
+}
+
+TEST_F(PerfThreadsTest, APeriodForgetsWhatHasEnded) {
+  Take(PerfRecordType::kComm, NameBody(42, 42, "lives"), kExecBit);
+  Take(PerfRecordType::kComm, NameBody(50, 50, "ends"), kExecBit);
+  Take(PerfRecordType::kExit, ForkBody(50, 1, 50, 42));
+  EXPECT_EQ(LabelsOf(50, 50).Text(kThreadNameLabel), "ends");
+  threads_.BeginPeriod();
+  EXPECT_EQ(LabelsOf(50, 50).Text(kThreadNameLabel), "");
+  EXPECT_EQ(LabelsOf(42, 42).Text(PerfThreads::kProcessNameLabel), "lives");
 }
 
 TEST_F(PerfThreadsTest, OneProcessNeedsNoLabel) {

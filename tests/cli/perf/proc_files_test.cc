@@ -1,6 +1,8 @@
 #include "../../../src/cli/perf/proc_files.h"
 
+#include <cstdint>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -25,6 +27,17 @@ TEST(StatusValue, IsEmptyForAProcessThatIsNotThere) {
   constexpr std::uint32_t kNone = 0xFFFFFFFF;
   EXPECT_EQ(StatusValue(kNone, "Tgid"), "");
   EXPECT_EQ(StatusNumber(kNone, "Tgid"), 0U);
+}
+
+TEST(WholeProcessName, IsWhatTheKernelKeepsWhereNothingSaysMore) {
+  constexpr std::uint32_t kNone = 0xFFFFFFFF;
+  EXPECT_EQ(WholeProcessName(kNone, "short"), "short");
+  EXPECT_EQ(WholeProcessName(kNone, "fifteen letters"), "fifteen letters");
+}
+
+TEST(ContainerOf, IsUnknownForAProcessThatIsNotThere) {
+  constexpr std::uint32_t kNone = 0xFFFFFFFF;
+  EXPECT_EQ(ContainerOf(kNone), std::nullopt);
 }
 
 }  // namespace

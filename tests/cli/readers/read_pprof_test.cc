@@ -1,6 +1,7 @@
 #include "../../../src/cli/readers/read_pprof.h"
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -177,6 +178,20 @@ TEST(ReadPprofTest, CommentsAreTextsForPeople) {
   PprofBytes bytes = TwoFunctions();
   bytes.Strings({"one\nline"}).AddNumber(kComment, 5).AddNumber(kComment, 3);
   EXPECT_THAT(ReadAll(bytes.Take()).comments, ElementsAre("one line", "f"));
+}
+
+TEST(ReadPprofTest, ACommentSaysWhatTheProgramIsCalled) {
+  const auto program_of = [](std::initializer_list<const char*> comments) {
+    PprofBytes bytes = TwoFunctions();
+    bytes.Strings({"/bin/file"}).Mapping(7, 0x400000, 0x500000, 0x1000, 5);
+    int next = 6;
+    for (const char* const comment : comments) bytes.Strings({comment}).AddNumber(kComment, next++);
+    return ReadAll(bytes.Take()).profile.program;
+  };
+  EXPECT_EQ(program_of({"strobe: programs", "strobe: program x"}), "file");
+  EXPECT_EQ(program_of({"strobe: program a link, process 7, period 0"}), "a link");
+  EXPECT_EQ(program_of({"strobe: program a, process 7", "strobe: program a, process 8"}), "a");
+  EXPECT_EQ(program_of({"strobe: program a, process 7", "strobe: program b, process 7"}), "file");
 }
 
 TEST(ReadPprofTest, FramesThatAreNoneOfCodeAreThatAgain) {

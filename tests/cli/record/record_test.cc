@@ -26,5 +26,18 @@ TEST(RecordTest, WhatCannotBeRunIsSaidAsAShellDoes) {
   }
 }
 
+TEST(RecordTest, ServersGetAProfileAMinuteWhereNothingElseIsAsked) {
+  RecordOptions options;
+  EXPECT_EQ(PeriodS(options), 0);
+  options.output.destinations.push_back({"otlp", {}});
+  EXPECT_EQ(PeriodS(options), 60);
+  options.output.path = "one.pb.gz";
+  EXPECT_EQ(PeriodS(options), 0) << "one file has all";
+  options.output.path = "one.%t.pb.gz";
+  EXPECT_EQ(PeriodS(options), 60);
+  options.every_s = 7;
+  EXPECT_EQ(PeriodS(options), 7);
+}
+
 }  // namespace
 }  // namespace strobe::internal

@@ -215,8 +215,10 @@ TEST(PerfRefusal, NamesTheSettingThatForbidsIt) {
   EXPECT_THAT(text(EACCES, [](PerfRefusal& it) { it.paranoid = 4; }),
               HasSubstr("kernel.perf_event_paranoid is 4"));
   EXPECT_THAT(text(EPERM, [](PerfRefusal& it) { it.has_filter = true; }), HasSubstr("seccomp"));
-  EXPECT_THAT(text(EACCES, [](PerfRefusal& it) { it.may_trace = false; }),
-              HasSubstr("another user"));
+  EXPECT_THAT(text(EACCES, [](PerfRefusal& it) { it.untraced = "it is another user's"; }),
+              HasSubstr("another user's"));
+  EXPECT_THAT(text(EACCES, [](PerfRefusal& it) { it.is_of_cpus = true; }),
+              HasSubstr("kernel.perf_event_paranoid is 2, and 0 would allow them"));
   EXPECT_THAT(text(EPERM, nothing), HasSubstr("security module"));
   EXPECT_THAT(text(ENOSYS, nothing), HasSubstr("kernel has none"));
   EXPECT_THAT(text(ENOENT, nothing), HasSubstr("task-clock works"));

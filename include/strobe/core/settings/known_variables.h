@@ -14,6 +14,8 @@ namespace strobe::internal {
 inline constexpr std::string_view kVariablePrefix = "STROBE_";
 // `strobe record` sets STROBE_RECORD_X for what it preloads, X being that of an option.
 inline constexpr std::string_view kRecordPrefix = "STROBE_RECORD_";
+// By which the processes of a recording are found: workers have none that begins STROBE_RECORD_.
+inline constexpr const char* kRecordingVariable = "STROBE_RECORDING";
 // `strobe record --duration` sets it for the programs that it records; they and their workers end
 // their sessions then.
 inline constexpr const char* kRecordingUntilVariable = "STROBE_RECORDING_UNTIL_NS";

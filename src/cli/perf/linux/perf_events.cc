@@ -2,6 +2,7 @@
 
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "perf/proc_files.h"
 #include "strobe/arch/x86_64.h"
 #include "strobe/process/mapping.h"
 
@@ -52,7 +54,25 @@ bool HasFilter() {
 }
 
 // True if this user may look into the thread's process.
-bool MayTrace(std::uint32_t thread) { return ReadMaps(absl::StrCat(thread)).ok(); }
+bool MayTrace(const PerfTarget& target) { return ReadMaps(absl::StrCat(target.id)).ok(); }
+
+// The kernel gives the files of a process that is not dumpable to root.
+std::string WhyUntraced(const PerfTarget& target) {
+  const std::string own = absl::StrCat(geteuid());
+  // Its real, effective, saved and file system's.
+  const std::vector<std::string> users =
+      absl::StrSplit(StatusValue(static_cast<std::uint32_t>(target.id), "Uid"), '\t');
+  struct stat file {};
+  if (std::ranges::all_of(users, [&](const std::string& user) { return user == own; }) &&
+      stat(absl::StrCat("/proc/", target.id, "/maps").c_str(), &file) == 0 &&
+      file.st_uid != geteuid()) {
+    return "it is not dumpable (prctl PR_SET_DUMPABLE, or a program that may not be read), so only "
+           "root may look into it; run as root";
+  }
+  if (users.front() == own) return "it has more rights than this process; run as root";
+  const std::string known = users.front().empty() ? "" : absl::StrCat(" (", users.front(), ")");
+  return absl::StrCat("it belongs to another user", known, "; run as that user or as root");
+}
 
 std::int64_t Nanoseconds(clockid_t clock) {
   timespec now{};
@@ -110,17 +130,17 @@ PerfEvents::PerfEvents(PerfEventOptions options)
   header_.clock_offset_ns = Nanoseconds(CLOCK_REALTIME) - Nanoseconds(CLOCK_MONOTONIC);
 }
 
-absl::Status PerfEvents::Add(std::uint32_t thread, Begin begin, const std::string& target) {
+absl::Status PerfEvents::Add(const PerfTarget& target) {
   if (cpus_.empty()) return absl::UnavailableError("/sys does not say which CPUs there are");
-  const Target whom{thread, begin, target};
-  if (opened_.empty()) FindWhatMayBeSeen(whom);
+  if (opened_.empty()) FindWhatMayBeSeen(target);
+  counts_idle_ = target.scope == PerfTarget::Scope::kMachine;
   const std::size_t before = opened_.size();
   for (std::size_t cpu = 0; cpu < cpus_.size(); ++cpu) {
     for (std::size_t request = 0; request < options_.requests.size(); ++request) {
-      if (absl::Status status = AddOne(request, cpu, whom); !status.ok()) return status;
+      if (absl::Status status = AddOne(request, cpu, target); !status.ok()) return status;
     }
   }
-  if (begin == Begin::kAtExec) return absl::OkStatus();
+  if (target.begin == PerfTarget::Begin::kAtExec) return absl::OkStatus();
   for (std::size_t i = before; i < opened_.size(); ++i)
     ioctl(opened_[i].descriptor.get(), PERF_EVENT_IOC_ENABLE, 0);
   return absl::OkStatus();
@@ -128,20 +148,18 @@ absl::Status PerfEvents::Add(std::uint32_t thread, Begin begin, const std::strin
 
 // The first event decides what all samples have. If it leaves the kernel out by itself, an event
 // that does not tells whether the kernel may be seen.
-void PerfEvents::FindWhatMayBeSeen(const Target& target) {
+void PerfEvents::FindWhatMayBeSeen(const PerfTarget& target) {
   const auto counts_kernel =
       std::ranges::find(options_.requests, true, &PerfRequest::counts_kernel);
-  if (counts_kernel == options_.requests.begin() || counts_kernel == options_.requests.end())
+  if (target.is_of_cpus() || counts_kernel == options_.requests.begin() ||
+      counts_kernel == options_.requests.end())
     return;
   const auto request = static_cast<std::size_t>(counts_kernel - options_.requests.begin());
-  const perf_event_attr attributes = AttributesOf(request, target.begin);
-  const Descriptor probe(
-      static_cast<int>(syscall(SYS_perf_event_open, &attributes, target.thread, cpus_[0], -1,
-                               static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC))));
-  if (!probe.is_open() && errno == EACCES && MayTrace(target.thread)) sees_kernel_ = false;
+  const Descriptor probe = TryToOpen(request, cpus_[0], target);
+  if (!probe.is_open() && errno == EACCES && MayTrace(target)) sees_kernel_ = false;
 }
 
-absl::Status PerfEvents::AddOne(std::size_t request, std::size_t cpu, const Target& target) {
+absl::Status PerfEvents::AddOne(std::size_t request, std::size_t cpu, const PerfTarget& target) {
   if (opened_.size() >= kMaxDescriptors) return Refused(EMFILE, request, target);
   absl::StatusOr<Descriptor> opened = Open(request, cpus_[cpu], target);
   if (!opened.ok()) return opened.status();
@@ -158,7 +176,7 @@ absl::Status PerfEvents::AddOne(std::size_t request, std::size_t cpu, const Targ
   return absl::OkStatus();
 }
 
-perf_event_attr PerfEvents::AttributesOf(std::size_t request, Begin begin) const {
+perf_event_attr PerfEvents::AttributesOf(std::size_t request, const PerfTarget& target) const {
   const PerfRequest& asked = options_.requests[request];
   perf_event_attr attributes{};
   attributes.size = sizeof(attributes);
@@ -168,6 +186,8 @@ perf_event_attr PerfEvents::AttributesOf(std::size_t request, Begin begin) const
   attributes.sample_type = kPerfIdentifier | kPerfIp | kPerfThread | kPerfTime | kPerfPeriod |
                            kPerfRegisters | kPerfStack;
   if (sees_kernel_) attributes.sample_type |= kPerfCallchain;
+  // To say the period in samples, the kernel would have one for each event, whatever the period is.
+  if (!asked.has_rate()) attributes.sample_type &= ~std::uint64_t{kPerfPeriod};
   attributes.exclude_callchain_user = 1;
   attributes.exclude_kernel = !sees_kernel_ || !asked.counts_kernel;
   attributes.exclude_user = !asked.counts_user;
@@ -176,8 +196,9 @@ perf_event_attr PerfEvents::AttributesOf(std::size_t request, Begin begin) const
   attributes.sample_stack_user = static_cast<std::uint32_t>(options_.stack_bytes);
   attributes.read_format = counts_lost_ ? PERF_FORMAT_LOST : 0;
   attributes.disabled = 1;
-  attributes.enable_on_exec = begin == Begin::kAtExec;
-  attributes.inherit = 1;
+  attributes.enable_on_exec = target.begin == PerfTarget::Begin::kAtExec;
+  attributes.inherit = target.scope == PerfTarget::Scope::kThreadAndStarted;
+  attributes.exclude_idle = target.is_of_cpus();
   attributes.sample_id_all = 1;
   attributes.use_clockid = 1;
   attributes.clockid = CLOCK_MONOTONIC;
@@ -191,19 +212,26 @@ perf_event_attr PerfEvents::AttributesOf(std::size_t request, Begin begin) const
   return attributes;
 }
 
+Descriptor PerfEvents::TryToOpen(std::size_t request, int cpu, const PerfTarget& target) const {
+  const perf_event_attr attributes = AttributesOf(request, target);
+  unsigned long flags = PERF_FLAG_FD_CLOEXEC;
+  if (target.scope == PerfTarget::Scope::kCgroup) flags |= PERF_FLAG_PID_CGROUP;
+  return Descriptor(
+      static_cast<int>(syscall(SYS_perf_event_open, &attributes, target.id, cpu, -1, flags)));
+}
+
 // Asks for less where this kernel is old, or this user may not see the kernel.
-absl::StatusOr<Descriptor> PerfEvents::Open(std::size_t request, int cpu, const Target& target) {
+absl::StatusOr<Descriptor> PerfEvents::Open(std::size_t request, int cpu,
+                                            const PerfTarget& target) {
   const PerfRequest& asked = options_.requests[request];
   while (true) {
     if (!sees_kernel_ && (asked.is_of_kernel() || !asked.counts_user))
       return absl::PermissionDeniedError(KernelRefusalText(asked.name, ReadParanoid()));
-    const perf_event_attr attributes = AttributesOf(request, target.begin);
-    Descriptor descriptor(
-        static_cast<int>(syscall(SYS_perf_event_open, &attributes, target.thread, cpu, -1,
-                                 static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC))));
+    Descriptor descriptor = TryToOpen(request, cpu, target);
     const int error = errno;
     if (descriptor.is_open()) {
       if (header_.events.size() > request) return descriptor;
+      const perf_event_attr attributes = AttributesOf(request, target);
       const auto bytes = std::as_bytes(std::span(&attributes, 1));
       if (absl::Status status = header_.AddEvent(bytes, {}); !status.ok()) return status;
       header_.events.back().name = asked.name;
@@ -215,7 +243,7 @@ absl::StatusOr<Descriptor> PerfEvents::Open(std::size_t request, int cpu, const 
     const bool may_ask_for_less = opened_.empty();
     if (may_ask_for_less && error == EINVAL && std::exchange(counts_lost_, false)) continue;
     if (may_ask_for_less && error == EINVAL && std::exchange(has_build_ids_, false)) continue;
-    if (may_ask_for_less && error == EACCES && MayTrace(target.thread) &&
+    if (may_ask_for_less && error == EACCES && !target.is_of_cpus() && MayTrace(target) &&
         std::exchange(sees_kernel_, false))
       continue;
     return Refused(error, request, target);
@@ -239,16 +267,18 @@ absl::Status PerfEvents::MapRing(int descriptor, std::size_t cpu) {
   }
 }
 
-absl::Status PerfEvents::Refused(int error, std::size_t request, const Target& target) const {
+absl::Status PerfEvents::Refused(int error, std::size_t request, const PerfTarget& target) const {
   if (error == ESRCH) return absl::NotFoundError(absl::StrCat(target.name, " has ended"));
   const auto code = error == EMFILE || error == ENFILE ? absl::StatusCode::kResourceExhausted
                                                        : absl::StatusCode::kPermissionDenied;
-  return absl::Status(code, RefusalText({.error = error,
-                                         .event = options_.requests[request].name,
-                                         .target = target.name,
-                                         .paranoid = ReadParanoid(),
-                                         .has_filter = HasFilter(),
-                                         .may_trace = MayTrace(target.thread)}));
+  PerfRefusal refusal{.error = error,
+                      .event = options_.requests[request].name,
+                      .target = target.name,
+                      .paranoid = ReadParanoid(),
+                      .has_filter = HasFilter(),
+                      .is_of_cpus = target.is_of_cpus()};
+  if (!target.is_of_cpus() && !MayTrace(target)) refusal.untraced = WhyUntraced(target);
+  return absl::Status(code, RefusalText(refusal));
 }
 
 std::uint64_t PerfEvents::Now() { return static_cast<std::uint64_t>(Nanoseconds(CLOCK_MONOTONIC)); }
@@ -276,9 +306,9 @@ std::vector<PerfAccount::Total> PerfEvents::Totals() const {
     if (read(opened.descriptor.get(), words.data(), sizeof(words)) <= 0) continue;
     PerfAccount::Total& total = totals[opened.request];
     total.lost += words[1];
-    // A clock counts the kernel's part, too, if its samples leave that out.
+    // A clock counts the kernel's part, too, if its samples leave that out; and the idle task's.
     const PerfRequest& asked = options_.requests[opened.request];
-    const bool is_whole = asked.counts_user && asked.counts_kernel;
+    const bool is_whole = asked.counts_user && asked.counts_kernel && !counts_idle_;
     if (is_whole || !asked.is_clock()) total.amount = total.amount.value_or(0) + words[0];
   }
   return totals;

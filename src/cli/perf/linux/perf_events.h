@@ -32,7 +32,27 @@ struct PerfEventOptions {
   std::size_t ring_bytes = std::size_t{4} << 20;  // of one CPU
 };
 
-// An event of a thread counts on one CPU, and is inherited by what the thread starts: so each
+// What events are of, and what messages call it.
+struct PerfTarget {
+  enum class Scope : std::uint8_t {
+    kThreadAndStarted,  // a thread, and what it starts later
+    kThread,            // a thread alone
+    kMachine,           // all that runs
+    kCgroup,            // all that runs in a control group
+  };
+  enum class Begin : std::uint8_t { kNow, kAtExec };
+
+  Scope scope{};
+  int id = -1;  // of the thread; a descriptor of the control group's directory
+  std::string name;
+  Begin begin{};
+
+  [[nodiscard]] bool is_of_cpus() const {
+    return scope == Scope::kMachine || scope == Scope::kCgroup;
+  }
+};
+
+// An event counts on one CPU. One of a thread is inherited by what the thread starts: so each
 // thread has one descriptor for each event and CPU, and a thread that starts later needs none. All
 // events of a CPU share its ring.
 class PerfEvents {
@@ -43,10 +63,9 @@ class PerfEvents {
 
   explicit PerfEvents(PerfEventOptions options);
 
-  // Opens the events of a thread. They begin at once, or at its next exec. NotFound if it has
-  // ended. Other errors say what forbids it; `target` names the thread's process there.
-  enum class Begin : std::uint8_t { kNow, kAtExec };
-  absl::Status Add(std::uint32_t thread, Begin begin, const std::string& target);
+  // Opens the events of a target. They begin at once, or at the thread's next exec. NotFound if the
+  // thread has ended. Other errors say what forbids it.
+  absl::Status Add(const PerfTarget& target);
   void Stop();
   // The time, in the clock of the records.
   static std::uint64_t Now();
@@ -77,19 +96,14 @@ class PerfEvents {
     std::size_t request = 0;
   };
 
-  // A thread, and what messages call its process.
-  struct Target {
-    std::uint32_t thread = 0;
-    Begin begin{};
-    const std::string& name;
-  };
-
-  [[nodiscard]] perf_event_attr AttributesOf(std::size_t request, Begin begin) const;
-  absl::StatusOr<Descriptor> Open(std::size_t request, int cpu, const Target& target);
-  void FindWhatMayBeSeen(const Target& target);
-  absl::Status AddOne(std::size_t request, std::size_t cpu, const Target& target);
+  [[nodiscard]] perf_event_attr AttributesOf(std::size_t request, const PerfTarget& target) const;
+  [[nodiscard]] Descriptor TryToOpen(std::size_t request, int cpu, const PerfTarget& target) const;
+  absl::StatusOr<Descriptor> Open(std::size_t request, int cpu, const PerfTarget& target);
+  void FindWhatMayBeSeen(const PerfTarget& target);
+  absl::Status AddOne(std::size_t request, std::size_t cpu, const PerfTarget& target);
   absl::Status MapRing(int descriptor, std::size_t cpu);
-  [[nodiscard]] absl::Status Refused(int error, std::size_t request, const Target& target) const;
+  [[nodiscard]] absl::Status Refused(int error, std::size_t request,
+                                     const PerfTarget& target) const;
 
   const PerfEventOptions options_;
   const std::vector<int> cpus_;
@@ -103,6 +117,7 @@ class PerfEvents {
   bool sees_kernel_ = true;
   bool has_build_ids_ = true;
   bool counts_lost_ = true;
+  bool counts_idle_ = false;  // in clocks
 };
 
 // The CPUs of a list as "0-3,5", in the format of /sys/devices/system/cpu/online.

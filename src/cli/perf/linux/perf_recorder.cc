@@ -16,6 +16,10 @@ namespace {
 constexpr int kMaxRounds = 64;
 // Of the descendants of a process, those of so many are looked for.
 constexpr std::size_t kMaxDescendants = 10'000;
+// Files with code: those of a desktop's processes together are some hundreds.
+constexpr std::size_t kMaxImages = 4096;
+// The rings are emptied each time that so many processes have been read.
+constexpr std::size_t kProcessesPerRound = 32;
 
 // What the process has started, and that has started, each behind its parent.
 std::vector<std::uint32_t> DescendantsOf(std::uint32_t process) {
@@ -41,7 +45,8 @@ std::uint32_t StartedThread(const PerfRecord& record) {
 PerfRecorder::PerfRecorder(PerfEventOptions options, SymbolSearch search)
     : events_(std::move(options)),
       account_(events_.header(), NativePlatform::Files(),
-               {.uses_process_roots = true, .search = std::move(search)}, "/proc/kallsyms"),
+               {.max_images = kMaxImages, .uses_process_roots = true, .search = std::move(search)},
+               "/proc/kallsyms"),
       order_([this](const PerfRecord& record, std::uint64_t time) {
         return account_.Take(record, time);
       }) {
@@ -53,8 +58,10 @@ PerfRecorder::PerfRecorder(PerfEventOptions options, SymbolSearch search)
 absl::Status PerfRecorder::Attach(std::uint32_t process) {
   const std::string name = absl::StrCat("process ", process);
   const std::uint32_t owner = StatusNumber(process, "Tgid");
-  if (owner != 0 && owner != process)
-    return absl::InvalidArgumentError(absl::StrCat(process, " is a thread of process ", owner));
+  if (owner != 0 && owner != process) {
+    return absl::InvalidArgumentError(absl::StrCat(process, " is a thread of process ", owner,
+                                                   ": --tid ", process, " records it alone"));
+  }
   bool has_any = false;
   for (int round = 0; round < kMaxRounds; ++round) {
     // Threads that a known one starts inherit its events, and a record says so.
@@ -64,7 +71,7 @@ absl::Status PerfRecorder::Attach(std::uint32_t process) {
     for (const std::uint32_t thread : threads) {
       if (!threads_.insert(thread).second) continue;
       has_new = true;
-      const absl::Status status = events_.Add(thread, PerfEvents::Begin::kNow, name);
+      const absl::Status status = events_.Add({.id = static_cast<int>(thread), .name = name});
       if (absl::IsNotFound(status)) continue;
       if (!status.ok()) return status;
       has_any = true;
@@ -72,7 +79,7 @@ absl::Status PerfRecorder::Attach(std::uint32_t process) {
     if (!has_new) break;
   }
   if (!has_any) return absl::NotFoundError(absl::StrCat("there is no process ", process));
-  return account_.Attach(process);
+  return TakeOver(process);
 }
 
 absl::Status PerfRecorder::AttachDescendants(std::uint32_t process) {
@@ -96,8 +103,46 @@ absl::Status PerfRecorder::AttachDescendants(std::uint32_t process) {
   return absl::OkStatus();
 }
 
+absl::Status PerfRecorder::TakeOver(std::uint32_t process) {
+  absl::Status status = account_.Attach(process);
+  if (!absl::IsPermissionDenied(status)) return status;
+  return absl::PermissionDeniedError(absl::StrCat(
+      status.message(), ", and code has no names without: run as its user or as root"));
+}
+
+absl::Status PerfRecorder::AttachThread(std::uint32_t thread) {
+  const std::uint32_t owner = StatusNumber(thread, "Tgid");
+  if (owner == 0) return absl::NotFoundError(absl::StrCat("there is no thread ", thread));
+  if (!threads_.insert(thread).second) return absl::OkStatus();
+  const absl::Status status = events_.Add({.scope = PerfTarget::Scope::kThread,
+                                           .id = static_cast<int>(thread),
+                                           .name = absl::StrCat("thread ", thread)});
+  return status.ok() ? TakeOver(owner) : status;
+}
+
+// The events come first: so a process is in /proc by then, or a record says that it has begun.
+absl::Status PerfRecorder::AttachMachine(std::optional<int> cgroup) {
+  absl::Status status =
+      cgroup
+          ? events_.Add(
+                {.scope = PerfTarget::Scope::kCgroup, .id = *cgroup, .name = "the control group"})
+          : events_.Add({.scope = PerfTarget::Scope::kMachine, .name = "the whole machine"});
+  if (!status.ok()) return status;
+  account_.UseMachine();
+  std::size_t count = 0;
+  for (const std::uint32_t process : IdsIn("/proc")) {
+    status = account_.Attach(process);
+    if (absl::IsPermissionDenied(status)) ++unreadable_;
+    if (++count % kProcessesPerRound != 0) continue;
+    if (status = NoteThreads(); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status PerfRecorder::AttachAtExec(std::uint32_t process) {
-  return events_.Add(process, PerfEvents::Begin::kAtExec, "the command");
+  return events_.Add({.id = static_cast<int>(process),
+                      .name = "the command",
+                      .begin = PerfTarget::Begin::kAtExec});
 }
 
 absl::Status PerfRecorder::NoteThreads() {
@@ -121,14 +166,39 @@ absl::Status PerfRecorder::TakeRecords() {
   return order_.EndRound();
 }
 
+absl::StatusOr<LoadedProfile> PerfRecorder::EndPeriod() {
+  const std::uint64_t end = PerfEvents::Now();
+  const std::vector<PerfAccount::Total> totals = events_.Totals();
+  if (absl::Status status = NoteThreads(); !status.ok()) return status;
+  if (absl::Status status = order_.EndAt(end); !status.ok()) return status;
+  return MakeProfile(totals);
+}
+
 absl::StatusOr<LoadedProfile> PerfRecorder::Finish(const absl::Status& status) {
   events_.Stop();
   const std::uint64_t end = PerfEvents::Now();
   absl::Status last = status;
   if (last.ok()) last = TakeRecords();
   if (last.ok()) last = order_.Finish();
-  account_.SetTotals(events_.Totals());
   account_.EndAbsences(end);
+  absl::StatusOr<LoadedProfile> loaded = MakeProfile(events_.Totals());
+  if (!loaded.ok()) return loaded;
+  if (!last.ok())
+    loaded->comments.push_back(absl::StrCat("the recording ended early: ", last.message()));
+  if (events_.broken_rings() > 0)
+    loaded->comments.push_back(absl::StrCat("rings skipped: ", events_.broken_rings()));
+  return loaded;
+}
+
+// `totals` are those since the beginning.
+absl::StatusOr<LoadedProfile> PerfRecorder::MakeProfile(std::vector<PerfAccount::Total> totals) {
+  std::vector<PerfAccount::Total> of_period = totals;
+  for (std::size_t i = 0; i < totals_.size(); ++i) {
+    of_period[i].lost -= totals_[i].lost;
+    if (of_period[i].amount) *of_period[i].amount -= totals_[i].amount.value_or(0);
+  }
+  totals_ = std::move(totals);
+  account_.SetTotals(of_period);
   const PerfCounts counts = account_.counts();
   absl::StatusOr<LoadedProfile> loaded = account_.Finish();
   if (!loaded.ok()) return loaded;
@@ -138,14 +208,16 @@ absl::StatusOr<LoadedProfile> PerfRecorder::Finish(const absl::Status& status) {
         absl::StrCat("perf events: ", refused_,
                      " descendants belong to other users, or have more rights: not recorded"));
   }
+  if (unreadable_ > 0) {
+    loaded->comments.push_back(
+        absl::StrCat("perf events: processes that this user may not look into, so that their code "
+                     "has no names: ",
+                     unreadable_));
+  }
   loaded->comments.push_back(
       absl::StrCat("perf events: ", counts.samples, " samples, ", counts.lost,
                    " lost, stacks deeper than their copy: ", counts.truncated_stacks,
                    events_.sees_kernel() ? "" : "; the kernel's part may not be seen"));
-  if (!last.ok())
-    loaded->comments.push_back(absl::StrCat("the recording ended early: ", last.message()));
-  if (events_.broken_rings() > 0)
-    loaded->comments.push_back(absl::StrCat("rings skipped: ", events_.broken_rings()));
   return loaded;
 }
 

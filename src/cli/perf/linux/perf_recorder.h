@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +33,11 @@ class PerfRecorder {
   // Records what that process, which is attached, has started before, and what that has started.
   // Those that this user may not look into are left out, which a comment says.
   absl::Status AttachDescendants(std::uint32_t process);
+  // Records a thread of a process that runs already, and nothing that it starts.
+  absl::Status AttachThread(std::uint32_t thread);
+  // Records all that runs on this machine, or in the control group whose directory `cgroup` is. Of
+  // processes that this user may not look into, the code has no names, which a comment says.
+  absl::Status AttachMachine(std::optional<int> cgroup);
   // Records a child process from its next exec on.
   absl::Status AttachAtExec(std::uint32_t process);
 
@@ -41,11 +47,16 @@ class PerfRecorder {
   absl::Status Collect(std::span<pollfd> others, std::chrono::milliseconds timeout);
   [[nodiscard]] PerfCounts counts() const { return account_.counts(); }
 
+  // The profile of what was recorded since the last one. The recording goes on.
+  absl::StatusOr<LoadedProfile> EndPeriod();
   // Ends the recording. `status` says why, in a comment, unless it is OK.
   absl::StatusOr<LoadedProfile> Finish(const absl::Status& status);
 
  private:
   absl::Status TakeRecords();
+  absl::StatusOr<LoadedProfile> MakeProfile(std::vector<PerfAccount::Total> totals);
+  // Takes over the code and the names of a process whose events have begun.
+  absl::Status TakeOver(std::uint32_t process);
   // Takes the records that have come, and notes the threads that have inherited events.
   absl::Status NoteThreads();
 
@@ -55,7 +66,9 @@ class PerfRecorder {
   PerfOrder order_;
   // Threads whose events are there, opened or inherited.
   absl::flat_hash_set<std::uint32_t> threads_;
-  std::uint64_t refused_ = 0;  // descendants
+  std::vector<PerfAccount::Total> totals_;  // at the end of the last period
+  std::uint64_t refused_ = 0;               // descendants
+  std::uint64_t unreadable_ = 0;            // processes
 };
 
 }  // namespace internal

@@ -169,10 +169,11 @@ std::string RefusalText(const PerfRefusal& refusal) {
     case EPERM: break;
     default: return absl::StrCat(refused, std::strerror(refusal.error));
   }
-  if (!refusal.may_trace) {
-    return absl::StrCat(refused,
-                        "it belongs to another user, or has more rights than this one; run as its "
-                        "user or as root");
+  if (!refusal.untraced.empty()) return refused + refusal.untraced;
+  if (refusal.is_of_cpus && refusal.paranoid > 0) {
+    return absl::StrCat(refused, "kernel.perf_event_paranoid is ", refusal.paranoid,
+                        ", and 0 would allow them, as CAP_PERFMON does; run as root, or record one "
+                        "of your own processes: strobe record -p PID, or strobe record PROGRAM");
   }
   if (refusal.paranoid > kMostForOwnCode) {
     return absl::StrCat(refused, "kernel.perf_event_paranoid is ", refusal.paranoid,

@@ -45,7 +45,8 @@ struct PerfRefusal {
   std::string target;          // "process 12", "the command"
   int paranoid = kNoParanoid;  // kernel.perf_event_paranoid
   bool has_filter = false;     // this process is under a seccomp filter
-  bool may_trace = true;       // this user may look into the target
+  bool is_of_cpus = false;     // the target is all that runs
+  std::string untraced{};      // why this user may not look into the target; empty if it may
 
   static constexpr int kNoParanoid = -100;  // it cannot be read
 };

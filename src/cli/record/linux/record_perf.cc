@@ -1,26 +1,33 @@
 // RecordPerf: processes or a command, recorded until they end.
+#include <fcntl.h>
 #include <poll.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <future>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "child.h"
 #include "perf/linux/perf_recorder.h"
+#include "perf/proc_files.h"
 #include "record/record.h"
 #include "record_program.h"
 #include "recorded_processes.h"
+#include "running_targets.h"
 #include "signal_queue.h"
+#include "strobe/platform/program_place.h"
 #include "strobe/worker/program/local_worker.h"
 
 namespace strobe::internal {
@@ -45,9 +52,22 @@ sigset_t SignalsThatStop() {
 // What a process in a container has mapped is below its own root.
 SymbolSearch SearchOf(const RecordOptions& options) {
   std::vector<std::string> directories = options.debug_directories;
-  for (const std::uint32_t process : options.processes)
-    directories.push_back(absl::StrCat("/proc/", process, "/root"));
+  for (const std::vector<std::uint32_t>& ids : {options.processes, options.threads}) {
+    for (const std::uint32_t id : ids) directories.push_back(absl::StrCat("/proc/", id, "/root"));
+  }
   return SearchIn(directories);
+}
+
+// The directory of a control group, by its path or its name. Not open if there is none.
+Descriptor OpenCgroup(const std::string& name) {
+  for (const char* const root :
+       {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/unified/", "/sys/fs/cgroup/perf_event/"}) {
+    const std::string path = root + name;
+    if (!path.starts_with("/sys/fs/cgroup/")) continue;
+    Descriptor directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory.is_open()) return directory;
+  }
+  return {};
 }
 
 PerfEventOptions EventsOf(const RecordOptions& options, std::vector<PerfRequest> requests) {
@@ -61,9 +81,10 @@ PerfEventOptions EventsOf(const RecordOptions& options, std::vector<PerfRequest>
 class PerfRecording {
  public:
   PerfRecording(const RecordOptions& options, RecordingOutput& output,
-                std::vector<PerfRequest> requests)
+                std::vector<PerfRequest> requests, double period_s)
       : options_(options),
         output_(output),
+        period_(std::chrono::nanoseconds(std::llround(period_s * 1e9))),
         search_(SearchOf(options)),
         recorder_(EventsOf(options, std::move(requests)), search_) {}
 
@@ -72,16 +93,36 @@ class PerfRecording {
   int RunProcesses();
 
  private:
+  // What the profile says it is of.
+  struct Title {
+    std::string program;
+    std::uint64_t process = 0;
+  };
+
+  [[nodiscard]] Title TitleOfRunning() const;
+  // Begins to record what runs already.
+  absl::Status AttachRunning();
+  absl::Status AttachMachine();
   // Until `is_over` says so, which is asked when a descriptor of `polled` is readable, and now and
   // then; or until the asked time is over.
   absl::Status Record(std::span<pollfd> polled, const std::function<bool()>& is_over);
-  // Names and writes what was recorded, by the name of `program` if nothing else is known.
-  bool Deliver(const absl::Status& status, const std::string& program, std::uint64_t process);
+  // Delivers what was recorded so far, on a thread of its own, because a server may be slow.
+  // Nothing if the delivery before has not ended: the next one has both.
+  absl::Status EndPeriod();
+  // Ends the recording, and delivers the rest. False if any delivery has failed.
+  bool End(const absl::Status& status);
+  // Names and writes a profile.
+  bool Deliver(absl::StatusOr<LoadedProfile> loaded);
 
   const RecordOptions& options_;
   RecordingOutput& output_;
+  const SteadyClock::duration period_;  // of each profile; 0: one at the end
   const SymbolSearch search_;
   PerfRecorder recorder_;
+  Title title_;
+  PerfCounts before_;           // of the periods that have ended
+  std::future<bool> delivery_;  // of the last of them
+  bool is_written_ = true;
 };
 
 absl::Status PerfRecording::Record(std::span<pollfd> polled, const std::function<bool()>& is_over) {
@@ -89,21 +130,52 @@ absl::Status PerfRecording::Record(std::span<pollfd> polled, const std::function
   const auto seconds = [begin] {
     return std::chrono::duration<double>(SteadyClock::now() - begin).count();
   };
+  SteadyClock::time_point next = begin + period_;
   while (true) {
     if (absl::Status status = recorder_.Collect(polled, kRound); !status.ok()) return status;
     if (is_over() || (options_.duration_s > 0 && seconds() >= options_.duration_s))
       return absl::OkStatus();
+    if (period_ > SteadyClock::duration::zero() && SteadyClock::now() >= next) {
+      if (absl::Status status = EndPeriod(); !status.ok()) return status;
+      next += period_;
+    }
     const PerfCounts counts = recorder_.counts();
-    output_.Print(seconds(), counts.samples, counts.lost);
+    output_.Print(seconds(), before_.samples + counts.samples, before_.lost + counts.lost);
   }
 }
 
-bool PerfRecording::Deliver(const absl::Status& status, const std::string& program,
-                            std::uint64_t process) {
+absl::Status PerfRecording::EndPeriod() {
+  const PerfCounts counts = recorder_.counts();
+  const bool is_busy =
+      delivery_.valid() && delivery_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  if (is_busy || counts.samples == 0) return absl::OkStatus();
+  absl::StatusOr<LoadedProfile> loaded = recorder_.EndPeriod();
+  if (!loaded.ok()) return loaded.status();
+  before_.samples += counts.samples;
+  before_.lost += counts.lost;
+  if (delivery_.valid()) is_written_ = delivery_.get() && is_written_;
+  output_.BeginPeriods();
+  const auto profile = std::make_shared<LoadedProfile>(*std::move(loaded));
+  const auto deliver = [this, profile] { return Deliver(std::move(*profile)); };
+  try {
+    delivery_ = std::async(std::launch::async, deliver);
+  } catch (const std::system_error&) {  // the system refuses the thread
+    is_written_ = deliver() && is_written_;
+  }
+  return absl::OkStatus();
+}
+
+bool PerfRecording::End(const absl::Status& status) {
   absl::StatusOr<LoadedProfile> loaded = recorder_.Finish(status);
-  if (loaded.ok() && loaded->profile.program.empty()) {
-    loaded->profile.program = program;
-    loaded->profile.process_id = process;
+  if (delivery_.valid()) is_written_ = delivery_.get() && is_written_;
+  const bool is_empty = loaded.ok() && loaded->profile.samples.empty();
+  return (is_empty && before_.samples > 0) || Deliver(std::move(loaded)) ? is_written_ : false;
+}
+
+bool PerfRecording::Deliver(absl::StatusOr<LoadedProfile> loaded) {
+  if (loaded.ok()) {
+    loaded->profile.program = title_.program;
+    loaded->profile.process_id = title_.process;
   }
   absl::Status named = loaded.ok() ? SymbolizeProfile(*loaded, search_) : loaded.status();
   if (named.ok() && output_.has_directory()) named = output_.WriteToDirectory(*loaded);
@@ -111,17 +183,56 @@ bool PerfRecording::Deliver(const absl::Status& status, const std::string& progr
   return output_.Deliver(std::move(loaded), 1);
 }
 
+// The name of a process that ends before its end can be recorded.
+PerfRecording::Title PerfRecording::TitleOfRunning() const {
+  if (options_.is_machine) return {HostName()};
+  const std::uint32_t process = options_.processes.empty()
+                                    ? StatusNumber(options_.threads.front(), "Tgid")
+                                    : options_.processes.front();
+  const std::string name = WholeProcessName(process, StatusValue(process, "Name"));
+  return {name.empty() ? "process" : name, process};
+}
+
+absl::Status PerfRecording::AttachMachine() {
+  if (options_.cgroup.empty()) return recorder_.AttachMachine(std::nullopt);
+  const Descriptor cgroup = OpenCgroup(options_.cgroup);
+  if (!cgroup.is_open()) {
+    return absl::NotFoundError(absl::StrCat("there is no control group ", options_.cgroup,
+                                            " below /sys/fs/cgroup (or in its unified or "
+                                            "perf_event hierarchy)"));
+  }
+  return recorder_.AttachMachine(cgroup.get());
+}
+
+absl::Status PerfRecording::AttachRunning() {
+  if (options_.is_machine) return AttachMachine();
+  for (const std::uint32_t thread : options_.threads) {
+    if (absl::Status status = recorder_.AttachThread(thread); !status.ok()) return status;
+  }
+  for (const std::uint32_t process : options_.processes) {
+    absl::Status status = recorder_.Attach(process);
+    if (status.ok() && options_.has_children) status = recorder_.AttachDescendants(process);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 int PerfRecording::RunCommand(const std::string& path) {
   const std::string& name = options_.command[0];
   Child child;
-  if (!options_.until_parent) child.FollowTree();
+  if (!options_.until_parent && !options_.is_machine) child.FollowTree();
   if (const int error = child.Fork({.path = path, .arguments = options_.command}); error != 0)
     return output_.Fail(absl::StrCat("no process for ", name, ": ", std::strerror(error)));
   RaiseDescriptorLimit();
-  const absl::Status attached = recorder_.AttachAtExec(static_cast<std::uint32_t>(child.id()));
+  const absl::Status attached =
+      options_.is_machine ? AttachMachine()
+                          : recorder_.AttachAtExec(static_cast<std::uint32_t>(child.id()));
   if (!attached.ok()) return output_.Fail(std::string(attached.message()));
   if (const int error = child.Run(); error != 0)
     return output_.Fail(absl::StrCat(name, ": ", std::strerror(error)), kCannotRun);
+  title_ = options_.is_machine ? TitleOfRunning()
+                               : Title{std::filesystem::path(name).filename().string(),
+                                       static_cast<std::uint64_t>(child.id())};
   pollfd polled{child.descriptor(), POLLIN, 0};
   int rounds_after_end = 0;
   const absl::Status status = Record(std::span(&polled, 1), [&] {
@@ -131,8 +242,7 @@ int PerfRecording::RunCommand(const std::string& path) {
     return is_over;
   });
   if (child.has_ended()) child.ReleaseSignals();
-  const bool is_written = Deliver(status, std::filesystem::path(path).filename().string(),
-                                  static_cast<std::uint64_t>(child.id()));
+  const bool is_written = End(status);
   child.StopFollowing();
   if (!child.has_ended()) child.Await(kRound, [] {});
   const int command_status = child.EndAsChildDid();
@@ -141,31 +251,19 @@ int PerfRecording::RunCommand(const std::string& path) {
 
 int PerfRecording::RunProcesses() {
   RaiseDescriptorLimit();
-  std::vector<Descriptor> processes;  // readable once the process has ended
-  std::vector<pollfd> polled;
+  title_ = TitleOfRunning();
   absl::Status status;
   {
     const SignalQueue signals(SignalsThatStop());
-    for (const std::uint32_t process : options_.processes) {
-      processes.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
-      polled.push_back({processes.back().get(), POLLIN, 0});
-      status = recorder_.Attach(process);
-      if (status.ok() && options_.has_children) status = recorder_.AttachDescendants(process);
-      if (!status.ok()) return output_.Fail(std::string(status.message()));
-    }
+    RunningTargets targets(options_.processes, options_.threads);
+    status = AttachRunning();
+    if (!status.ok()) return output_.Fail(std::string(status.message()));
+    std::vector<pollfd> polled = targets.Polled();
     polled.push_back({signals.descriptor(), POLLIN, 0});
-    std::size_t running = processes.size();
-    status = Record(polled, [&] {
-      // A process whose end cannot be seen runs until the recording is stopped.
-      for (pollfd& process : std::span(polled).first(processes.size())) {
-        if ((process.revents & POLLIN) == 0) continue;
-        process = {-1, 0, 0};
-        --running;
-      }
-      return running == 0 || signals.Next().has_value();
-    });
+    status =
+        Record(polled, [&] { return targets.HaveEnded(polled) || signals.Next().has_value(); });
   }
-  return Deliver(status, "process", options_.processes.front()) ? 0 : kFailed;
+  return End(status) ? 0 : kFailed;
 }
 
 }  // namespace
@@ -173,11 +271,19 @@ int PerfRecording::RunProcesses() {
 int RecordPerf(const RecordOptions& options, RecordingOutput& output) {
   absl::StatusOr<std::vector<PerfRequest>> requests = ParsePerfRequests(options.events, kTracing);
   if (!requests.ok()) return output.Fail(std::string(requests.status().message()));
+  // A thread may be off its CPU for several periods, by a stack that was in the first.
+  const bool has_absences =
+      std::ranges::find(*requests, true, &PerfRequest::is_off_cpu) != requests->end();
+  if (has_absences && options.every_s) {
+    return output.Fail("record: --every is not of off-cpu: leave out one of them", kWrongUse);
+  }
+  const double period_s = has_absences ? 0 : PeriodS(options);
   if (options.command.empty())
-    return PerfRecording(options, output, *std::move(requests)).RunProcesses();
-  const RecordedProgram program = FindProgram(options.command[0], RecordedBy::kPerfEvents);
+    return PerfRecording(options, output, *std::move(requests), period_s).RunProcesses();
+  const RecordedProgram program = FindProgram(
+      options.command[0], options.is_machine ? RecordedBy::kNothing : RecordedBy::kPerfEvents);
   if (!program.refusal.empty()) return output.Fail(program.refusal, program.status);
-  return PerfRecording(options, output, *std::move(requests)).RunCommand(program.path);
+  return PerfRecording(options, output, *std::move(requests), period_s).RunCommand(program.path);
 }
 
 }  // namespace strobe::internal

@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "child.h"
@@ -33,12 +32,9 @@ namespace {
 
 // A process that a signal ends leaves what it has exported: at most this much is missing.
 constexpr int kExportPeriodS = 5;
-constexpr double kServersPeriodS = 60;
 // How long workers may export after the program's end. Those of children that live on do not end.
 constexpr std::chrono::milliseconds kLongestExport(3000);
 constexpr const char* kOutputVariable = "STROBE_RECORD_OUTPUT_DIRECTORY";
-// By which the processes of a recording are found: workers have none that begins STROBE_RECORD_.
-constexpr const char* kRecordingVariable = "STROBE_RECORDING";
 constexpr std::chrono::milliseconds kTakePeriod(1000);
 // How often it is looked whether the programs have exported what they had when the time was over.
 constexpr std::chrono::milliseconds kLastTakePeriod(10);
@@ -75,23 +71,8 @@ std::string FindLibrary(const char* name) {
 using SteadyClock = std::chrono::steady_clock;
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// The time after which a profile is delivered; 0 if there is one at the end. Servers want them
-// while the program runs, unless one file is asked for, too.
-double EveryS(const RecordOptions& options) {
-  const std::vector<Destination>& servers = options.output.destinations;
-  if (options.every_s || servers.empty() || !MayHavePeriods(options.output))
-    return options.every_s.value_or(0);
-  double period_s = kServersPeriodS;
-  const char* const asked = std::getenv("DD_PROFILING_UPLOAD_PERIOD");
-  const bool has_datadog =
-      std::ranges::find(servers, "datadog", &Destination::backend) != servers.end();
-  if (asked == nullptr || !has_datadog || !absl::SimpleAtod(asked, &period_s) || !(period_s >= 1))
-    period_s = kServersPeriodS;
-  return period_s;
-}
-
 double ExportPeriodS(const RecordOptions& options) {
-  const double every_s = EveryS(options);
+  const double every_s = PeriodS(options);
   return every_s > 0 ? std::min<double>(every_s, kExportPeriodS) : kExportPeriodS;
 }
 
@@ -237,7 +218,7 @@ void PreloadedRecording::AwaitDelivery() {
 
 void PreloadedRecording::Attend() {
   const SteadyClock::duration period =
-      std::chrono::nanoseconds(std::llround(EveryS(options_) * 1e9));
+      std::chrono::nanoseconds(std::llround(PeriodS(options_) * 1e9));
   const bool has_periods = period > SteadyClock::duration::zero();
   for (auto next = has_periods ? begin_ + period : SteadyClock::time_point::max();;
        next += period) {
@@ -303,8 +284,7 @@ int RunUnrecorded(const RecordOptions& options, RecordingOutput& output) {
 int RecordPreloaded(const RecordOptions& options, RecordingOutput& output) {
   const RecordedProgram program = FindProgram(options.command[0], RecordedBy::kPreload);
   const bool needs_library = options.mode != RecordingMode::kChosen || options.allocations ||
-                             options.locks || options.exceptions || options.wall_hz ||
-                             options.every_s;
+                             options.locks || options.exceptions || options.wall_hz;
   if (program.fits_perf && !needs_library) {
     output.Say(absl::StrCat(program.refusal, ": perf events record it"));
     return RecordPerf(options, output);

@@ -34,6 +34,17 @@ TEST(PerfRecorderTest, ARecordingOfNothingIsNoProfile) {
   EXPECT_FALSE(recorder.Finish(absl::OkStatus()).ok());
 }
 
+TEST(PerfRecorderTest, AThreadThatDoesNotExistIsAnError) {
+  PerfRecorder recorder(TaskClock(), {});
+  EXPECT_TRUE(absl::IsNotFound(recorder.AttachThread(0x3FFFFFFF)));
+}
+
+TEST(PerfRecorderTest, WhatIsNoControlGroupIsAnError) {
+  constexpr int kNoFile = -1;
+  PerfRecorder recorder(TaskClock(), {});
+  EXPECT_FALSE(recorder.AttachMachine(kNoFile).ok());
+}
+
 TEST(PerfRecorderTest, RecordsWhatARunningProcessDoes) {
   PerfEventOptions options = TaskClock();
   options.hz = 999;
