@@ -35,8 +35,8 @@ constexpr long kSecondNs = 1'000'000'000;
 // A wait for the end of the recording: the clock of semaphores may be set meanwhile.
 constexpr std::int64_t kLongestWaitNs = 1'000'000'000;
 
-// A process that a signal ends leaves what it has exported. So a recording has the first exports soon,
-// and the others by the exporter's period.
+// A process that a signal ends leaves what it has exported. So a recording has the first exports
+// soon, and the others by the exporter's period.
 constexpr std::array<std::int64_t, 3> kEarlyExportsNs{200'000'000, 1'000'000'000, 2'500'000'000};
 
 // What threads of a profiler call themselves. The program may have one: its threads are not the
