@@ -2,11 +2,15 @@
 #include "strobe/http/datadog_exporter.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "backends.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -133,6 +137,21 @@ TEST(DatadogBackend, AForksChildHasAnotherRuntimeIdAndATracersIdBeatsBoth) {
   const auto traced =
       MakeDatadogBackend({.runtime_id = "the-tracers", .agent_url = "http://a"}, Process());
   EXPECT_THAT(Build(traced, encoded.request())[0].body, HasSubstr("runtime-id:the-tracers,"));
+}
+
+// But for the six bits that say what the id is, all of it is random.
+TEST(DatadogBackend, EachPartOfARuntimeIdIsAnotherOneInAnotherProcess) {
+  EncodedProfile encoded;
+  const auto backend = MakeDatadogBackend({.agent_url = "http://a"}, Process());
+  std::vector<std::set<std::string>> parts(5);
+  for (std::uint32_t process = 1; process <= 32; ++process) {
+    encoded.profile.process_id = process;
+    const std::string id = Between(Build(backend, encoded.request())[0].body, "runtime-id:", ",");
+    const std::vector<std::string> own = absl::StrSplit(id, '-');
+    ASSERT_EQ(own.size(), parts.size()) << id;
+    for (std::size_t i = 0; i < own.size(); ++i) parts[i].insert(own[i]);
+  }
+  for (const std::set<std::string>& part : parts) EXPECT_GT(part.size(), 16u);
 }
 
 TEST(DatadogBackend, EndpointsAreTheAgentASocketAFileOrDatadogItself) {

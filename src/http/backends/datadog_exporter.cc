@@ -100,7 +100,7 @@ std::uint64_t Scrambled(std::uint64_t word) { return internal::SplitMix64(word);
 
 // A random UUID (version 4) of the process: a fork's child has another one.
 std::string RuntimeId(const DatadogProcess& process, std::uint64_t process_id) {
-  const std::uint64_t high = (Scrambled(process.seed[0] ^ process_id) & ~0xF000u) | 0x4000u;
+  const std::uint64_t high = (Scrambled(process.seed[0] ^ process_id) & ~0xF000ull) | 0x4000;
   const std::uint64_t low = (Scrambled(process.seed[1] + process_id) & ~(3ull << 62)) | 1ull << 63;
   return absl::StrFormat("%08x-%04x-%04x-%04x-%012x", high >> 32, high >> 16 & 0xFFFF,
                          high & 0xFFFF, low >> 48, low & 0xFFFFFFFFFFFF);
