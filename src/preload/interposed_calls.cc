@@ -26,6 +26,7 @@ using strobe::internal::BeginProcess;
 using strobe::internal::DelayedEnd;
 using strobe::internal::DelaysEnd;
 using strobe::internal::EndBeforeExit;
+using strobe::internal::GiveUpSignal;
 using strobe::internal::HiddenMask;
 using strobe::internal::InheritMask;
 using strobe::internal::Next;
@@ -100,6 +101,7 @@ int SetActionOfProgram(int number, const struct sigaction* action, struct sigact
   const struct sigaction* const delayed = is_default ? DelayedEnd(number) : nullptr;
   const int error = (*next_set_action)(number, delayed != nullptr ? delayed : action, before);
   if (error == 0 && before != nullptr && DelaysEnd(*before)) *before = {};
+  if (error == 0 && action != nullptr) GiveUpSignal(number);
   return error;
 }
 
@@ -168,6 +170,7 @@ sighandler_t signal(int number, sighandler_t handler) noexcept {
   }
   struct sigaction before {};
   before.sa_handler = (*next_set_handler)(number, handler);
+  GiveUpSignal(number);
   return DelaysEnd(before) ? SIG_DFL : before.sa_handler;
 }
 

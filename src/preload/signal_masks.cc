@@ -28,8 +28,6 @@ std::uint64_t BitsOf(const sigset_t& set) {
 }
 void SetBits(sigset_t& set, std::uint64_t bits) { std::memcpy(&set, &bits, sizeof(bits)); }
 
-std::uint64_t ProfilersSignals() { return BitsOf(InstalledSignals()); }
-
 std::uint64_t MaskOfKernel() {
   std::uint64_t mask = 0;
   syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &mask, sizeof(mask));
@@ -44,9 +42,19 @@ void ForEach(std::uint64_t signals, const Change& change) {
   }
 }
 
+// Those whose handler the program has not replaced: such a signal is the program's.
+std::uint64_t ProfilersSignals() {
+  std::uint64_t signals = BitsOf(InstalledSignals());
+  ForEach(signals, [&](int signal) {
+    if (SignalHandlerState(signal) != HandlerState::kOurs) signals &= ~BitOf(signal);
+  });
+  return signals;
+}
+
 // What of `hidden` stays hidden, or is hidden from now on.
-std::uint64_t HiddenAfter(int how, std::uint64_t set, std::uint64_t hidden) {
-  const std::uint64_t ours = awaits_signal ? 0 : ProfilersSignals() & set;
+std::uint64_t HiddenAfter(int how, std::uint64_t set, std::uint64_t hidden,
+                          std::uint64_t profilers) {
+  const std::uint64_t ours = awaits_signal ? 0 : profilers & set;
   switch (how) {
     case SIG_BLOCK: return hidden | ours;
     case SIG_UNBLOCK: return hidden & ~set;
@@ -65,12 +73,15 @@ std::uint64_t HiddenMask() { return let_through; }
 void InheritMask(std::uint64_t hidden) { let_through = hidden; }
 
 int SetMaskOfProgram(SetMask& next, int how, const sigset_t* set, sigset_t* before) {
+  const bool may_hide = set != nullptr && mask_owner == ThreadId();
+  const std::uint64_t profilers = may_hide ? ProfilersSignals() : 0;
+  if (may_hide) ForEach(let_through & ~profilers, &CeaseToLetThrough);
   const std::uint64_t hidden = let_through;
   int result = 0;
-  if (set == nullptr || mask_owner != ThreadId()) {
+  if (!may_hide) {
     result = next(how, set, before);
   } else {
-    const std::uint64_t after = HiddenAfter(how, BitsOf(*set), hidden);
+    const std::uint64_t after = HiddenAfter(how, BitsOf(*set), hidden, profilers);
     sigset_t shown = *set;
     if (how != SIG_UNBLOCK) SetBits(shown, BitsOf(*set) & ~after);
     let_through = hidden | after;
@@ -81,6 +92,11 @@ int SetMaskOfProgram(SetMask& next, int how, const sigset_t* set, sigset_t* befo
   }
   if (result == 0 && before != nullptr) SetBits(*before, BitsOf(*before) | hidden);
   return result;
+}
+
+void GiveUpSignal(int signal) {
+  if (mask_owner == ThreadId() && SignalHandlerState(signal) != HandlerState::kOurs)
+    CeaseToLetThrough(signal);
 }
 
 bool AwaitsProfilersSignal(const sigset_t& awaited) {

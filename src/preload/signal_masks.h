@@ -27,6 +27,10 @@ void InheritMask(std::uint64_t hidden);
 // Signal-safe.
 int SetMaskOfProgram(SetMask& next, int how, const sigset_t* set, sigset_t* before);
 
+// Called when the program has set an action: if the signal was the profiler's, it is the program's
+// from now on. The calling thread blocks it again; others do at their next change of the mask.
+void GiveUpSignal(int signal);
+
 // Called before the thread waits for these signals, or reads them from a file. True if the
 // profiler's is one of them: the thread must not be registered then. Block it by BlockAwaited, and
 // register the thread again.

@@ -113,6 +113,40 @@ TEST(SignalMasks, AThreadInheritsWhatItsCreatorHides) {
   });
 }
 
+TEST(SignalMasks, ASignalThatTheProgramHandlesIsItsOwn) {
+  OnThread([] {
+    struct sigaction ours {};
+    ASSERT_EQ(sigaction(kOurs, nullptr, &ours), 0);
+    struct sigaction own {};
+    own.sa_handler = [](int /*signal*/) {};
+    ASSERT_EQ(sigaction(kOurs, &own, nullptr), 0);
+    GiveUpSignal(kOurs);
+    EXPECT_TRUE(IsIn(MaskOfSystem(), kOurs));
+    const sigset_t only = Only(kOurs);
+    EXPECT_EQ(SetMaskOfProgram(pthread_sigmask, SIG_UNBLOCK, &only, nullptr), 0);
+    EXPECT_EQ(SetMaskOfProgram(pthread_sigmask, SIG_BLOCK, &only, nullptr), 0);
+    EXPECT_TRUE(IsIn(MaskOfSystem(), kOurs));
+    sigaction(kOurs, &ours, nullptr);
+  });
+}
+
+// Another thread has set the action.
+TEST(SignalMasks, AThreadThatHidesASignalBlocksItAfterTheProgramHasTakenIt) {
+  OnThread([] {
+    struct sigaction ours {};
+    ASSERT_EQ(sigaction(kOurs, nullptr, &ours), 0);
+    struct sigaction own {};
+    own.sa_handler = [](int /*signal*/) {};
+    ASSERT_EQ(sigaction(kOurs, &own, nullptr), 0);
+    EXPECT_FALSE(IsIn(MaskOfSystem(), kOurs));
+    const sigset_t other = Only(SIGUSR1);
+    EXPECT_EQ(SetMaskOfProgram(pthread_sigmask, SIG_UNBLOCK, &other, nullptr), 0);
+    EXPECT_TRUE(IsIn(MaskOfSystem(), kOurs));
+    EXPECT_TRUE(IsIn(MaskOfProgram(), kOurs));
+    sigaction(kOurs, &ours, nullptr);
+  });
+}
+
 // It has its parent's memory, but a mask of its own.
 TEST(SignalMasks, TheChildOfAVforkLeavesItsParentsAlone) {
   OnThread([] {
