@@ -82,6 +82,7 @@ TEST(Options, EveryVariableHasANameOfItsOwnAndReachesAField) {
       {"STROBE_EXPORT_ON_SIGNAL", "1"},
       {"STROBE_WORKER", "1"},
       {"STROBE_WORKER_COMMAND", "/usr/bin/strobe"},
+      {"STROBE_WORKER_SOCKET", "/run/user/1000/strobe/worker.sock"},
       {"STROBE_WORKER_FALLBACK", "in_process"},
   };
   std::set<std::string_view> variables;
