@@ -371,6 +371,8 @@ def main():
                       "leaf": pe_file(symbols=False, frames=False)},
                "profile": profiles(), "perf": {"whole": perf_data.whole(), "piped": perf_data.piped()}, "pdata": images(), "encode": encode_inputs(),
                "handshake": handshake_inputs(), "shared_area": shared_area_inputs(), "tables": tables_inputs(),
+               "names": {"cpp": b"_ZN3foo3barIS_EEvi", "rust": b"_RINvCs1_1m3genTaEEB2_", "legacy": b"_ZN1m10_$LT$T$GT$3new17h0123456789abcdefE",
+                         "d": b"_D3std5range__T6ChunksTAhVAyaa1_61ZQt6lengthMxFNbDFZvZm", "parts": b"3foo__T3barTSQpVii3Z1fMFQfZv"},
                "dwarf": {"version2": dwarf_file(2), "version4": dwarf_file(4), "version5": dwarf_file(5),
                          "compressed": dwarf_file(5, mode=1), "split": dwarf_file(5, mode=2)}}
     for target, seeds in targets.items():
