@@ -37,10 +37,9 @@ std::uint32_t JitDumps::Open(std::uint32_t process, const std::string& path) {
 
 std::optional<std::string_view> JitDumps::Find(std::uint32_t number, Address address,
                                                TimeSpan times) {
-  Dump& dump = dumps_[number];
-  const std::uint64_t bytes = dump.file->size();
-  if (bytes != std::exchange(dump.read_bytes, bytes)) dump.code.Read(*dump.file);
-  return dump.code.Find(address, times);
+  if (std::exchange(read_number_, number) != number) code_ = JitDump();
+  code_.Read(*dumps_[number].file);
+  return code_.Find(address, times);
 }
 
 }  // namespace strobe::internal

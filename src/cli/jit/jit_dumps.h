@@ -20,12 +20,13 @@ namespace strobe::internal {
 // the process has removed it, or lives in a container that is gone.
 class JitDumps {
  public:
-  static constexpr std::size_t kMaxDumps = 256;
+  static constexpr std::size_t kMaxDumps = 64;
   static constexpr std::uint32_t kNone = 0xFFFFFFFF;
 
   // The number of the dump that a process has mapped; kNone if there is none that may be read.
   std::uint32_t Of(std::uint32_t process, const std::shared_ptr<const ProcessCode>& code);
-  // As JitDump::Find. Reads what the file has gained since.
+  // As JitDump::Find, but the name is valid until the next call. What was read of one dump is
+  // forgotten when another is asked.
   std::optional<std::string_view> Find(std::uint32_t number, Address address, TimeSpan times);
 
  private:
@@ -33,13 +34,13 @@ class JitDumps {
     std::uint32_t process;
     std::string path;
     std::unique_ptr<ByteSource> file;
-    JitDump code{};
-    std::uint64_t read_bytes = 0;
   };
 
   std::uint32_t Open(std::uint32_t process, const std::string& path);
 
   std::vector<Dump> dumps_;
+  std::uint32_t read_number_ = kNone;  // whose code this is
+  JitDump code_;
   // Samples that follow each other are often of the same process.
   std::shared_ptr<const ProcessCode> last_code_;
   std::uint32_t last_process_ = 0;

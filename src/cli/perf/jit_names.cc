@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -36,9 +37,14 @@ absl::string_view TakeWord(std::string_view& line) {
   return word;
 }
 
+// True for a file of another process, which had the same id before the recording.
+bool IsOlder(const std::filesystem::path& path, const Profile& profile) {
+  const std::int64_t changed_ns = ChangedAtNs(path);
+  return changed_ns != 0 && changed_ns < profile.time_ns;
+}
+
 // Where compilers put their dumps: node into the current directory, .NET into /tmp, and those that
-// link perf's own library into a directory of the user's. What was there before the recording is of
-// another process.
+// link perf's own library into a directory of the user's.
 JitDump DumpOf(const Profile& profile, std::uint32_t process) {
   constexpr int kMaxDirectories = 1000;
   std::vector<std::filesystem::path> directories{".", "/tmp"};
@@ -52,7 +58,7 @@ JitDump DumpOf(const Profile& profile, std::uint32_t process) {
   JitDump dump;
   for (const std::filesystem::path& directory : directories) {
     const std::filesystem::path path = directory / absl::StrCat("jit-", process, ".dump");
-    if (ChangedAtNs(path) < profile.time_ns) continue;
+    if (IsOlder(path, profile)) continue;
     const std::unique_ptr<ByteSource> file = OpenFileOf(process, path.string());
     if (file == nullptr) continue;
     dump.Read(*file);
@@ -129,13 +135,16 @@ std::string_view JitNames::Find(std::uint32_t process, Address address) {
 
 void JitNames::Name(LoadedProfile& loaded, std::uint32_t process) {
   Symbols& symbols = loaded.symbols;
-  const JitDump dump = DumpOf(loaded.profile, process);
+  std::optional<JitDump> dump;
+  const bool has_list = !IsOlder(JitListPath(process, {}), loaded.profile);
   symbols.frames.resize(loaded.profile.frames.size());
   absl::flat_hash_map<std::string, std::uint32_t> numbers;
   for (std::size_t i = 0; i < loaded.profile.frames.size(); ++i) {
     const Frame& frame = loaded.profile.frames[i];
     if (frame.module != Frame::kNoModule || frame.address == 0) continue;
-    const std::string name(dump.Find(frame.address, {}).value_or(Find(process, frame.address)));
+    if (!dump) dump = DumpOf(loaded.profile, process);
+    const std::string_view listed = has_list ? Find(process, frame.address) : std::string_view();
+    const std::string name(dump->Find(frame.address, {}).value_or(listed));
     if (name.empty()) continue;
     const auto [place, is_new] =
         numbers.try_emplace(name, static_cast<std::uint32_t>(symbols.functions.size()));
@@ -161,8 +170,14 @@ bool JitNames::ReadMore(std::uint32_t process, List& list) {
     list.file = std::move(opened);
   }
   const ByteSource* const file = list.file != nullptr ? list.file.get() : opened.get();
-  if (file == nullptr || file->size() <= list.read_bytes) return false;
-  std::string text(std::min<std::uint64_t>(file->size() - list.read_bytes, kMaxReadBytes), '\0');
+  if (file == nullptr) return false;
+  const std::uint64_t size = file->size();
+  if (size < list.read_bytes) {  // the process has begun it anew, as after an exec
+    list.functions = {};
+    list.read_bytes = 0;
+  }
+  if (size <= list.read_bytes) return false;
+  std::string text(std::min<std::uint64_t>(size - list.read_bytes, kMaxReadBytes), '\0');
   if (!file->ReadAt(list.read_bytes, std::as_writable_bytes(std::span(text)))) return false;
   text.resize(text.rfind('\n') + 1);
   list.read_bytes += text.size();

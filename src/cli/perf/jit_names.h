@@ -49,7 +49,7 @@ class JitNames {
   static constexpr std::size_t kMaxProcesses = 1024;
   // Lists stay open, so each is read to its end also if the process has removed it, or lives in a
   // container that is gone. Those beyond are opened for each read.
-  static constexpr std::size_t kMaxOpenFiles = 128;
+  static constexpr std::size_t kMaxOpenFiles = 64;
   static constexpr std::size_t kMaxReadBytes = std::size_t{16} << 20;  // at a time
 
   // The function of a process at `address`; empty if no list has it. Reads what the process's list

@@ -42,8 +42,8 @@ class PerfFrames {
   };
   // `time` is that of the sample; 0 if it is not known.
   std::uint32_t NamedLater(const Unnamed& code, const ProcessModule* module, std::uint64_t time);
-  // To be called once. True if a frame may be there several times now, with the same name. `find`
-  // returns an empty text where it knows of none.
+  // To be called once; asks dump by dump. True if a frame may be there several times now, with the
+  // same name. `find` returns an empty text where it knows of none.
   bool NameLater(absl::FunctionRef<std::string_view(const Unnamed&)> find);
   // The kernel's. Without symbols all of it is "[kernel]".
   std::uint32_t Kernel(Address address);

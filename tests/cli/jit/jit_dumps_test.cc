@@ -73,6 +73,21 @@ TEST_F(JitDumpsTest, AreReadToTheEndOnceTheyAreRemoved) {
   EXPECT_EQ(dumps.Find(number, kGenerated, {}), "code");
 }
 
+TEST_F(JitDumpsTest, AreReadOneAtATime) {
+  ProcessTable table(files_);
+  table.Map(kProcess, {0x7000, 0x8000, 0, path_});
+  table.Fork(kProcess, 77);
+  JitDumps dumps;
+  const std::uint32_t one = dumps.Of(kProcess, table.Find(kProcess));
+  const std::uint32_t other = dumps.Of(77, table.Find(77));
+  ASSERT_NE(one, other);
+  Write(DumpLoad(10, kGenerated, 0x100, "code"));
+  for (const std::uint32_t number : {one, other, one})
+    EXPECT_EQ(dumps.Find(number, kGenerated, {}), "code");
+  Write(DumpLoad(20, kGenerated, 0x100, "replaced"));
+  EXPECT_EQ(dumps.Find(one, kGenerated, {}), "");
+}
+
 class JitDumpProfileTest : public JitDumpsTest {
  protected:
   void AddEvent(std::uint32_t clock) {
