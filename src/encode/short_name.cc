@@ -77,7 +77,7 @@ std::string_view WithoutRustHash(std::string_view name) {
   return is_hash ? rest.substr(0, rest.size() - kMark.size()) : name;
 }
 
-// Reads a name from its begin to its end. A step returns false where the text is no C++ or Rust.
+// Reads a name from its begin to its end. A step returns false where the text is no C++, Rust or D.
 class Shortener {
  public:
   explicit Shortener(std::string_view text) : text_(text) {}
@@ -107,6 +107,7 @@ class Shortener {
       case '{': return Braces();
       case '<': return Angles();
       case '[': return Brackets();
+      case '!': return Exclamation();
       case '(': return Parameters();
       case ' ': return Space();
       case '`': return Quoted();
@@ -183,6 +184,13 @@ class Shortener {
     return SkipGroup();
   }
 
+  // Template arguments of D.
+  bool Exclamation() {
+    if (!rest().starts_with("!(")) return Copy(1), true;
+    ++at_;
+    return SkipGroup();
+  }
+
   // An ABI tag goes, everything else stays.
   bool Brackets() { return rest().starts_with("[abi:") ? SkipGroup() : CopyGroup(); }
 
@@ -213,15 +221,17 @@ class Shortener {
     if (name_ == "decltype") return true;
     has_parameters_ = true;
     SkipQualifiers();
-    if (at_ == text_.size() || rest().starts_with("::")) return true;
+    // What follows is within the function. D writes a '.', as GCC does before the mark of a clone.
+    if (at_ == text_.size() || rest().starts_with("::") || rest().starts_with('.')) return true;
     if (IsCloneMark() || rest().starts_with(" requires ")) return is_complete_ = true;
     if (!rest().starts_with('@')) return false;
     name_ += rest();  // "@plt": a linkage stub
     return is_complete_ = true;
   }
   void SkipQualifiers() {
-    constexpr std::string_view kQualifiers[] = {" const", " volatile", " noexcept", " &&",
-                                                " &",     "&&",        "&"};
+    constexpr std::string_view kQualifiers[] = {" const",  " volatile", " noexcept", " &&",
+                                                " &",      "&&",        "&",         " inout",
+                                                " shared", " immutable"};
     for (bool is_found = true; is_found;) {
       is_found = false;
       for (const std::string_view qualifier : kQualifiers) {

@@ -69,13 +69,16 @@ struct AttributeBytes {
   std::uint64_t flags = 0;
   std::uint64_t branches = 0;
   std::uint64_t registers = 0;
+  std::uint32_t clock = 0;
 
   [[nodiscard]] Bytes All() const {
     return Join({HalfWord(type), HalfWord(96), Word(config), Word(period), Word(sample_type),
-                 Word(0), Word(flags), Bytes(24), Word(branches), Word(registers), Bytes(8)});
+                 Word(0), Word(flags), Bytes(24), Word(branches), Word(registers), HalfWord(0),
+                 HalfWord(clock)});
   }
 };
 inline constexpr std::uint64_t kFrequencyFlag = 1 << 10;
 inline constexpr std::uint64_t kIdsInAllFlag = 1 << 18;
+inline constexpr std::uint64_t kClockFlag = 1 << 25;
 
 }  // namespace strobe::internal

@@ -125,6 +125,19 @@ TEST(ShortNameTest, RustLosesHashesAndGenericArguments) {
   });
 }
 
+TEST(ShortNameTest, DLosesParametersAndTemplateArguments) {
+  ExpectEach({
+      {"D main", "D main"},
+      {"std.stdio.File.rawRead!(char).rawRead(char[])", "std.stdio.File.rawRead.rawRead"},
+      {"foo.bar!(foo.A!(int), \"x y\").Bar.baz(const(char)[]) const", "foo.bar.Bar.baz"},
+      {"foo.bar(void() delegate).__lambda1(int) shared", "foo.bar.__lambda1"},
+      {"foo.Bar.this()", "foo.Bar.this"},
+      {"foo.Bar.~this()", "foo.Bar.~this"},
+      {"foo.bar() inout.__lambda1()", "foo.bar.__lambda1"},
+      {"non-virtual thunk to foo.Bar.baz(int)", "non-virtual thunk to foo.Bar.baz"},
+  });
+}
+
 TEST(ShortNameTest, MicrosoftsNames) {
   ExpectEach({
       {"`anonymous namespace'::Run", "`anonymous namespace'::Run"},

@@ -362,6 +362,16 @@ def tables_inputs():
             "ranges": b"\2\1\0\0\0\0\x20" + b"\1\0\0\0\0\0\0\0" * 4 + b"\0", "profile": b"\3\1" + b"\x40\0\0\0\4\xff\xff\xff\xff"}
 
 
+def jit_dumps():
+    def record(kind, time, *words, name=b""):
+        body = struct.pack("<2I", 42, 42) + struct.pack("<%dQ" % len(words), *words) + name
+        return struct.pack("<2IQ", kind, 16 + len(body), time) + body
+
+    head = struct.pack("<6IQQ", 0x4A695444, 1, 40, 62, 0, 42, 0, 0)
+    loads = record(0, 1, 0x1000, 0x1000, 0x20, 1, name=b"f\0code") + record(0, 0x1010, 0x1000, 0x1008, 0x1000, 2, name=b"g\0")
+    return {"loads": head + loads, "moves": head + loads + record(1, 0x2000, 0, 0x1000, 0x2000, 0x20, 1) + record(2, 3) + record(3, 4)}
+
+
 def main():
     directory = pathlib.Path(sys.argv[1])
     eh_frame = {name: bytes([flags | 0x10]) + struct.pack("<HH", 0x400, 0x8) + frame for name, (flags, frame) in eh_frames().items()}
@@ -371,6 +381,9 @@ def main():
                       "leaf": pe_file(symbols=False, frames=False)},
                "profile": profiles(), "perf": {"whole": perf_data.whole(), "piped": perf_data.piped()}, "pdata": images(), "encode": encode_inputs(),
                "handshake": handshake_inputs(), "shared_area": shared_area_inputs(), "tables": tables_inputs(),
+               "jit_dump": jit_dumps(),
+               "names": {"cpp": b"_ZN3foo3barIS_EEvi", "rust": b"_RINvCs1_1m3genTaEEB2_", "legacy": b"_ZN1m10_$LT$T$GT$3new17h0123456789abcdefE",
+                         "d": b"_D3std5range__T6ChunksTAhVAyaa1_61ZQt6lengthMxFNbDFZvZm", "parts": b"3foo__T3barTSQpVii3Z1fMFQfZv"},
                "dwarf": {"version2": dwarf_file(2), "version4": dwarf_file(4), "version5": dwarf_file(5),
                          "compressed": dwarf_file(5, mode=1), "split": dwarf_file(5, mode=2)}}
     for target, seeds in targets.items():

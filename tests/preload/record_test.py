@@ -467,12 +467,14 @@ def generated_code(recorder):
     script = ("function hotInScript(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }"
               "let t = 0; for (let i = 0; i < 60; i++) t += hotInScript(1000000); console.log(t);")
 
-    def record():
-        process = recorder.record(node, "--perf-basic-prof", "-e", script)
+    def record(option):
+        process = recorder.record(node, option, "-e", script)
         equal(process.returncode, 0, "node")
         return recorder.top()[1]
 
-    recorder.until_seen(record, ["hotInScript"], "a sample of generated code")
+    # A list in /tmp, and a jitdump file here.
+    for option in ("--perf-basic-prof", "--perf-prof"):
+        recorder.until_seen(lambda option=option: record(option), ["hotInScript"], "a sample of generated code with " + option)
 
 
 def progress(recorder):

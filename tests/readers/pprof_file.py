@@ -62,7 +62,9 @@ class Location:
         self.mapping = profile.mappings.get(groups.get(2, [0])[0])
         # The outermost of the functions that are inlined there.
         lines = [grouped(line) for line in groups.get(4, [])]
-        self.function = profile.functions.get(lines[-1].get(1, [0])[0], ("", "")) if lines else ("", "")
+        function = lines[-1].get(1, [0])[0] if lines else 0
+        self.function = profile.functions.get(function, ("", ""))
+        self.file = profile.files.get(function, "")
 
     @property
     def offset(self):
@@ -75,11 +77,12 @@ class Profile:
         groups = grouped(message)
         strings = [text.decode() for text in groups[6]]
         self.types = [strings[grouped(kind).get(1, [0])[0]] for kind in groups.get(1, [])]
-        self.mappings, self.functions, locations = {}, {}, {}
+        self.mappings, self.functions, self.files, locations = {}, {}, {}, {}
         for mapping in map(grouped, groups.get(3, [])):
             self.mappings[mapping[1][0]] = (mapping.get(2, [0])[0], mapping.get(4, [0])[0], strings[mapping.get(5, [0])[0]])
         for function in map(grouped, groups.get(5, [])):
             self.functions[function[1][0]] = (strings[function.get(2, [0])[0]], strings[function.get(3, [0])[0]])
+            self.files[function[1][0]] = strings[function.get(4, [0])[0]]
         for location in groups.get(4, []):
             locations[grouped(location)[1][0]] = Location(self, location)
         self.comments = [strings[number] for number in numbers(groups.get(13, []))]

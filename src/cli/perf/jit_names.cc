@@ -1,16 +1,33 @@
 #include "jit_names.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "strobe/core/thread_info.h"
+#include "jit/generated_function.h"
+#include "jit/jit_dump.h"
 #include "ui/terminal.h"
 
 namespace strobe::internal {
 namespace {
+
+// In nanoseconds since 1970; 0 for a file that is not there.
+std::int64_t ChangedAtNs(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto time = std::filesystem::last_write_time(path, error);
+  if (error) return 0;
+  return std::chrono::nanoseconds(std::chrono::file_clock::to_sys(time).time_since_epoch()).count();
+}
 
 // Takes the next word off `line`.
 absl::string_view TakeWord(std::string_view& line) {
@@ -18,6 +35,36 @@ absl::string_view TakeWord(std::string_view& line) {
   const absl::string_view word(line.data(), end);
   line.remove_prefix(std::min(end + 1, line.size()));
   return word;
+}
+
+// True for a file of another process, which had the same id before the recording.
+bool IsOlder(const std::filesystem::path& path, const Profile& profile) {
+  const std::int64_t changed_ns = ChangedAtNs(path);
+  return changed_ns != 0 && changed_ns < profile.time_ns;
+}
+
+// Where compilers put their dumps: node into the current directory, .NET into /tmp, and those that
+// link perf's own library into a directory of the user's.
+JitDump DumpOf(const Profile& profile, std::uint32_t process) {
+  constexpr int kMaxDirectories = 1000;
+  std::vector<std::filesystem::path> directories{".", "/tmp"};
+  if (const char* const home = std::getenv("HOME"); home != nullptr) {
+    std::error_code error;
+    int count = 0;
+    for (std::filesystem::directory_iterator entry(absl::StrCat(home, "/.debug/jit"), error), end;
+         !error && entry != end && count < kMaxDirectories; entry.increment(error), ++count)
+      directories.push_back(entry->path());
+  }
+  JitDump dump;
+  for (const std::filesystem::path& directory : directories) {
+    const std::filesystem::path path = directory / absl::StrCat("jit-", process, ".dump");
+    if (IsOlder(path, profile)) continue;
+    const std::unique_ptr<ByteSource> file = OpenFileOf(process, path.string());
+    if (file == nullptr) continue;
+    dump.Read(*file);
+    break;
+  }
+  return dump;
 }
 
 }  // namespace
@@ -68,7 +115,10 @@ std::string JitListPath(std::uint32_t process, std::string_view status) {
 }
 
 std::string_view JitNames::Find(std::uint32_t process, Address address) {
-  if (lists_.size() >= kMaxProcesses && !lists_.contains(process)) lists_.clear();
+  if (lists_.size() >= kMaxProcesses && !lists_.contains(process)) {
+    lists_.clear();
+    open_files_ = 0;
+  }
   const auto [place, is_new] = lists_.try_emplace(process);
   List& list = place->second;
   if (is_new) {
@@ -85,27 +135,50 @@ std::string_view JitNames::Find(std::uint32_t process, Address address) {
 
 void JitNames::Name(LoadedProfile& loaded, std::uint32_t process) {
   Symbols& symbols = loaded.symbols;
+  std::optional<JitDump> dump;
+  const bool has_list = !IsOlder(JitListPath(process, {}), loaded.profile);
   symbols.frames.resize(loaded.profile.frames.size());
   absl::flat_hash_map<std::string, std::uint32_t> numbers;
   for (std::size_t i = 0; i < loaded.profile.frames.size(); ++i) {
     const Frame& frame = loaded.profile.frames[i];
     if (frame.module != Frame::kNoModule || frame.address == 0) continue;
-    const std::string name = ValidUtf8(Find(process, frame.address));
+    if (!dump) dump = DumpOf(loaded.profile, process);
+    const std::string_view listed = has_list ? Find(process, frame.address) : std::string_view();
+    const std::string name(dump->Find(frame.address, {}).value_or(listed));
     if (name.empty()) continue;
     const auto [place, is_new] =
         numbers.try_emplace(name, static_cast<std::uint32_t>(symbols.functions.size()));
-    if (is_new) symbols.functions.push_back({.name = name, .system_name = name});
+    if (is_new) symbols.functions.push_back(GeneratedFunction(name));
     symbols.frames[i] = {.function = place->second};
   }
 }
 
+std::unique_ptr<ByteSource> JitNames::Open(std::uint32_t process, const std::string& path) {
+  std::unique_ptr<ByteSource> file =
+      OpenFileOf(process, absl::StrCat("/proc/", process, "/root", path));
+  // A process that has ended has no root; one that has another id in a container had another /tmp.
+  if (file == nullptr && path == JitListPath(process, {})) file = OpenFileOf(process, path);
+  return file;
+}
+
 // Whole lines only: the process may be about to write one. False if there is nothing new.
 bool JitNames::ReadMore(std::uint32_t process, List& list) {
-  // A process that has ended has no root.
-  std::string text;
-  for (const std::string& root : {absl::StrCat("/proc/", process, "/root"), std::string()}) {
-    if (text.empty()) text = ReadFileOf(process, root + list.path, list.read_bytes, kMaxReadBytes);
+  std::unique_ptr<ByteSource> opened;
+  if (list.file == nullptr) opened = Open(process, list.path);
+  if (opened != nullptr && open_files_ < kMaxOpenFiles) {
+    ++open_files_;
+    list.file = std::move(opened);
   }
+  const ByteSource* const file = list.file != nullptr ? list.file.get() : opened.get();
+  if (file == nullptr) return false;
+  const std::uint64_t size = file->size();
+  if (size < list.read_bytes) {  // the process has begun it anew, as after an exec
+    list.functions = {};
+    list.read_bytes = 0;
+  }
+  if (size <= list.read_bytes) return false;
+  std::string text(std::min<std::uint64_t>(size - list.read_bytes, kMaxReadBytes), '\0');
+  if (!file->ReadAt(list.read_bytes, std::as_writable_bytes(std::span(text)))) return false;
   text.resize(text.rfind('\n') + 1);
   list.read_bytes += text.size();
   list.functions.Add(text);

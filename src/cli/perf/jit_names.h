@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
 #include "profile/loaded_profile.h"
 #include "strobe/base/address.h"
+#include "strobe/symbolize/symbol_files.h"
 
 namespace strobe::internal {
 
@@ -45,6 +47,9 @@ std::string JitListPath(std::uint32_t process, std::string_view status);
 class JitNames {
  public:
   static constexpr std::size_t kMaxProcesses = 1024;
+  // Lists stay open, so each is read to its end also if the process has removed it, or lives in a
+  // container that is gone. Those beyond are opened for each read.
+  static constexpr std::size_t kMaxOpenFiles = 64;
   static constexpr std::size_t kMaxReadBytes = std::size_t{16} << 20;  // at a time
 
   // The function of a process at `address`; empty if no list has it. Reads what the process's list
@@ -59,11 +64,14 @@ class JitNames {
     JitFunctions functions;
     std::uint64_t read_bytes = 0;
     std::string path;  // below the process's own root
+    std::unique_ptr<ByteSource> file;
   };
 
-  static bool ReadMore(std::uint32_t process, List& list);
+  static std::unique_ptr<ByteSource> Open(std::uint32_t process, const std::string& path);
+  bool ReadMore(std::uint32_t process, List& list);
 
   absl::flat_hash_map<std::uint32_t, List> lists_;
+  std::size_t open_files_ = 0;
 };
 
 }  // namespace strobe::internal

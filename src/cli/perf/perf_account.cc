@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "perf_fields.h"
 #include "profile/costs.h"
+#include "profile/merge.h"
 #include "strobe/core/thread_info.h"
 
 namespace strobe::internal {
@@ -336,7 +337,7 @@ absl::StatusOr<LoadedProfile> PerfAccount::Finish() {
   AddLost();
   AddResiduals();
   threads_.Finish();
-  stacks_->frames().Finish();
+  const bool has_equal_frames = stacks_->Finish();
   Profile& profile = builder_.profile();
   profile.default_value_type = profile.value_types.size() > 1 ? 1 : 0;
   if (!profile.samples.empty() && first_ns_ <= last_ns_) {
@@ -345,7 +346,8 @@ absl::StatusOr<LoadedProfile> PerfAccount::Finish() {
   }
   LoadedProfile loaded = builder_.Finish();
   BeginPeriod();
-  return loaded;
+  if (!has_equal_frames) return loaded;
+  return MergeProfiles(std::span(&loaded, 1));
 }
 
 }  // namespace strobe::internal

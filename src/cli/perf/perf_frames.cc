@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "strobe/core/thread_info.h"
+#include "jit/generated_function.h"
 #include "strobe/process/mapping.h"
 
 namespace strobe::internal {
@@ -11,6 +11,9 @@ namespace {
 
 // Estimates of what a frame and a name cost, with the tables that find them.
 constexpr std::size_t kFrameBytes = 2 * (sizeof(Frame) + sizeof(FrameSymbols) + 48);
+constexpr std::size_t kLaterBytes = 160;
+// Samples of an address within so much time have one name, or none.
+constexpr std::uint64_t kLaterSpanNs = 100'000'000;
 
 // The symbolizer reads the vdso in this process's memory.
 Address StartOfVdso(const Module& module) {
@@ -31,6 +34,41 @@ std::uint32_t PerfFrames::Generated(Address address, const ProcessModule* module
                                     std::string_view name) {
   const Placed placed = PlaceOfStack(module);
   return Number(address + placed.shift, placed.module, Function(name));
+}
+
+std::uint32_t PerfFrames::NamedLater(const Unnamed& code, const ProcessModule* module,
+                                     std::uint64_t time) {
+  const Placed placed = PlaceOfStack(module);
+  const std::uint64_t span = code.dump == JitDumps::kNone ? 0 : time / kLaterSpanNs;
+  const auto [place, is_new] = later_places_.try_emplace(
+      {code.process, code.dump, code.address, placed.module, span}, later_.size());
+  if (is_new) {
+    later_.push_back({code, Add(code.address + placed.shift, placed.module, FrameSymbols::kNone)});
+    if (time != 0) later_.back().code.times = {time, time};
+    const Frame& frame = builder_.profile().frames.back();
+    has_equal_ |=
+        !frames_
+             .try_emplace({frame.address, frame.module, FrameSymbols::kNone}, later_.back().frame)
+             .second;
+    builder_.Take(kLaterBytes);
+  }
+  Later& later = later_[place->second];
+  if (time != 0) {
+    TimeSpan& times = later.code.times;
+    times = {std::min(times.first, time), std::max(times.last, time)};
+  }
+  return later.frame;
+}
+
+bool PerfFrames::NameLater(absl::FunctionRef<std::string_view(const Unnamed&)> find) {
+  std::ranges::stable_sort(later_, {}, [](const Later& later) { return later.code.dump; });
+  for (const auto& [code, frame] : later_) {
+    const std::string_view name = find(code);
+    if (name.empty()) continue;
+    builder_.symbols().frames[frame].function = Function(name);
+    has_equal_ = true;  // to one that had its name at once
+  }
+  return has_equal_;
 }
 
 // Frames that follow each other are often in the same module.
@@ -99,15 +137,18 @@ std::uint32_t PerfFrames::Pseudo(PseudoFrame frame) {
 }
 
 std::uint32_t PerfFrames::Number(Address address, std::uint32_t module, std::uint32_t function) {
-  std::vector<Frame>& frames = builder_.profile().frames;
-  const auto next = static_cast<std::uint32_t>(frames.size());
+  const auto next = static_cast<std::uint32_t>(builder_.profile().frames.size());
   const auto [place, is_new] = frames_.try_emplace({address, module, function}, next);
-  if (is_new) {
-    frames.push_back({address, module});
-    builder_.symbols().frames.push_back({.function = function});
-    builder_.Take(kFrameBytes);
-  }
+  if (is_new) Add(address, module, function);
   return place->second;
+}
+
+std::uint32_t PerfFrames::Add(Address address, std::uint32_t module, std::uint32_t function) {
+  std::vector<Frame>& frames = builder_.profile().frames;
+  frames.push_back({address, module});
+  builder_.symbols().frames.push_back({.function = function});
+  builder_.Take(kFrameBytes);
+  return static_cast<std::uint32_t>(frames.size() - 1);
 }
 
 std::uint32_t PerfFrames::Function(std::string_view name) {
@@ -115,9 +156,8 @@ std::uint32_t PerfFrames::Function(std::string_view name) {
   const auto next = static_cast<std::uint32_t>(functions.size());
   const auto [place, is_new] = functions_.try_emplace(std::string(name), next);
   if (is_new) {
-    const std::string text = ValidUtf8(name);
-    functions.push_back({.name = text, .system_name = text});
-    builder_.Take(2 * sizeof(FunctionSymbol) + 4 * name.size());
+    functions.push_back(GeneratedFunction(name));
+    builder_.Take(2 * sizeof(FunctionSymbol) + 6 * name.size());
   }
   return place->second;
 }

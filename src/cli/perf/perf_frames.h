@@ -7,8 +7,12 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "jit/jit_dump.h"
+#include "jit/jit_dumps.h"
 #include "kernel_symbols.h"
 #include "profile/profile_builder.h"
 #include "strobe/base/address.h"
@@ -29,6 +33,18 @@ class PerfFrames {
   std::uint32_t User(Address address, const ProcessModule* module);
   // The same of generated code whose name is known.
   std::uint32_t Generated(Address address, const ProcessModule* module, std::string_view name);
+  // Generated code whose name is found at the end: compilers write it in large pieces, or at exit.
+  struct Unnamed {
+    std::uint32_t process = 0;
+    std::uint32_t dump = JitDumps::kNone;
+    Address address = 0;
+    TimeSpan times{};  // of its samples
+  };
+  // `time` is that of the sample; 0 if it is not known.
+  std::uint32_t NamedLater(const Unnamed& code, const ProcessModule* module, std::uint64_t time);
+  // To be called once; asks dump by dump. True if a frame may be there several times now, with the
+  // same name. `find` returns an empty text where it knows of none.
+  bool NameLater(absl::FunctionRef<std::string_view(const Unnamed&)> find);
   // The kernel's. Without symbols all of it is "[kernel]".
   std::uint32_t Kernel(Address address);
   std::uint32_t Pseudo(PseudoFrame frame);
@@ -60,6 +76,12 @@ class PerfFrames {
     }
   };
 
+  struct Later {
+    Unnamed code;
+    std::uint32_t frame;
+  };
+
+  std::uint32_t Add(Address address, std::uint32_t module, std::uint32_t function);
   Placed Place(const ProcessModule& module);
   Placed PlaceOfStack(const ProcessModule* module);
   std::uint32_t Number(Address address, std::uint32_t module, std::uint32_t function);
@@ -70,6 +92,12 @@ class PerfFrames {
   std::uint32_t kernel_module_ = Frame::kNoModule;
   // By address, module and function: generated code may be replaced by other.
   absl::flat_hash_map<std::tuple<Address, std::uint32_t, std::uint32_t>, std::uint32_t> frames_;
+  // By process, dump, address and module; and by the time, for a dump says when code was replaced.
+  absl::flat_hash_map<
+      std::tuple<std::uint32_t, std::uint32_t, Address, std::uint32_t, std::uint64_t>, std::size_t>
+      later_places_;
+  std::vector<Later> later_;
+  bool has_equal_ = false;  // perhaps
   absl::flat_hash_map<std::string, std::uint32_t> functions_;
   absl::flat_hash_map<Key, std::uint32_t> modules_;
   const ProcessModule* last_module_ = nullptr;  // of this stack

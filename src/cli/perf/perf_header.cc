@@ -177,6 +177,8 @@ absl::Status PerfHeader::AddEvent(std::span<const std::byte> attributes,
   constexpr std::uint64_t kIsFrequency = std::uint64_t{1} << 10;
   constexpr std::uint64_t kIdsInAll = std::uint64_t{1} << 18;
   constexpr std::uint64_t kBranchIndex = std::uint64_t{1} << 17;
+  constexpr std::uint64_t kHasClock = std::uint64_t{1} << 25;
+  constexpr std::uint32_t kMonotonicClock = 1;
   constexpr std::size_t kLeastBytes = 64;  // of the first version
   if (events.size() == kMaxEvents || events_by_id.size() + ids.size() / 8 > kMaxIds)
     return absl::ResourceExhaustedError("the file has too many events");
@@ -193,6 +195,9 @@ absl::Status PerfHeader::AddEvent(std::span<const std::byte> attributes,
   fields.TakeWords(3);  // when to wake up, and what of the hardware
   const auto branches = fields.Take<std::uint64_t>();
   event.registers = fields.Take<std::uint64_t>();
+  fields.Take<std::uint32_t>();  // how much of the stack is copied
+  event.has_monotonic_times =
+      (flags & kHasClock) != 0 && fields.Take<std::uint32_t>() == kMonotonicClock;
   if ((flags & kIsFrequency) != 0) event.period = 0;
   event.has_ids_in_all_records = (flags & kIdsInAll) != 0;
   event.has_branch_index = (branches & kBranchIndex) != 0;

@@ -61,6 +61,7 @@ struct PerfEvent {
   std::uint64_t registers = 0;    // a bit for each register that samples have
   bool has_branch_index = false;  // see PERF_SAMPLE_BRANCH_HW_INDEX
   bool has_ids_in_all_records = false;
+  bool has_monotonic_times = false;  // those of CLOCK_MONOTONIC
   // Samples are of threads that go off a CPU, and the amount is the time until they are back.
   bool is_off_cpu = false;
   // Each of these samples is also one of the event context-switches.

@@ -1,6 +1,7 @@
 #include "perf_stacks.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -66,7 +67,7 @@ std::span<const std::uint32_t> PerfStacks::Of(const PerfEvent& event, const Perf
   std::vector<Address> chain(user.begin(), user.begin() + static_cast<std::ptrdiff_t>(user_count));
   if (Unwind(event, sample)) return stack_;
   if (chain.empty() && mode == kUserMode) chain.push_back(sample.ip);
-  AddUserFrames(sample.process, chain);
+  AddUserFrames(event, sample, chain);
   return stack_;
 }
 
@@ -78,7 +79,7 @@ bool PerfStacks::Unwind(const PerfEvent& event, const PerfSample& sample) {
   const SampledRegisters registers(event.registers, sample.registers);
   const WalkResult walk = table_.Unwind(
       sample.process, {.registers = registers.get(), .stack = sample.stack}, addresses_);
-  AddUserFrames(sample.process, std::span(addresses_).first(walk.count));
+  AddUserFrames(event, sample, std::span(addresses_).first(walk.count));
   switch (walk.end) {
     case StackEnd::kTruncated: stack_.push_back(frames_.Pseudo(PseudoFrame::kTruncated)); break;
     case StackEnd::kBroken: stack_.push_back(frames_.Pseudo(PseudoFrame::kBroken)); break;
@@ -91,22 +92,39 @@ bool PerfStacks::Unwind(const PerfEvent& event, const PerfSample& sample) {
   return true;
 }
 
-std::uint32_t PerfStacks::UserFrame(std::uint32_t process, Address address,
+std::uint32_t PerfStacks::UserFrame(const Source& source, Address address,
                                     const ProcessModule* module) {
   // It may be in a file that only the process has, such as shared memory.
   const bool is_generated = module == nullptr || module->image_number == 0;
-  if (is_generated && find_generated_ != nullptr) {
-    const std::string_view name = find_generated_(process, address);
+  if (!is_generated) return frames_.User(address, module);
+  if (source.dump == JitDumps::kNone && find_generated_ != nullptr) {
+    const std::string_view name = find_generated_(source.process, address);
     if (!name.empty()) return frames_.Generated(address, module, name);
   }
-  return frames_.User(address, module);
+  return frames_.NamedLater({.process = source.process, .dump = source.dump, .address = address},
+                            module, source.time);
 }
 
-void PerfStacks::AddUserFrames(std::uint32_t process, std::span<const Address> addresses) {
+void PerfStacks::AddUserFrames(const PerfEvent& event, const PerfSample& sample,
+                               std::span<const Address> addresses) {
   if (addresses.empty()) return;
-  const std::shared_ptr<const ProcessCode> code = table_.Find(process);
+  const std::shared_ptr<const ProcessCode> code = table_.Find(sample.process);
+  const Source source{.process = sample.process,
+                      .time = event.has_monotonic_times ? sample.time : 0,
+                      .dump = dumps_.Of(sample.process, code)};
   for (const Address address : addresses)
-    stack_.push_back(UserFrame(process, address, code == nullptr ? nullptr : code->Find(address)));
+    stack_.push_back(UserFrame(source, address, code == nullptr ? nullptr : code->Find(address)));
+}
+
+bool PerfStacks::Finish() {
+  const bool has_equal = frames_.NameLater([this](const PerfFrames::Unnamed& code) {
+    std::optional<std::string_view> name;
+    if (code.dump != JitDumps::kNone) name = dumps_.Find(code.dump, code.address, code.times);
+    if (name || find_generated_ == nullptr) return name.value_or(std::string_view());
+    return find_generated_(code.process, code.address);
+  });
+  frames_.Finish();
+  return has_equal;
 }
 
 }  // namespace strobe::internal

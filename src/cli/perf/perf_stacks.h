@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "jit/jit_dumps.h"
 #include "perf_frames.h"
 #include "perf_header.h"
 #include "perf_records.h"
@@ -28,20 +29,31 @@ class PerfStacks {
   std::span<const std::uint32_t> Of(const PerfEvent& event, const PerfSample& sample,
                                     std::uint16_t misc);
   [[nodiscard]] PerfFrames& frames() { return frames_; }
-  // Names code that a process has generated; empty if it has no name.
+  // To be called once, after the last stack. True if a frame is there several times now.
+  bool Finish();
+  // Names code that a process without a jitdump has generated; empty if it has no name.
   using FindGenerated = std::function<std::string_view(std::uint32_t process, Address address)>;
   void UseGenerated(FindGenerated find) { find_generated_ = std::move(find); }
 
  private:
+  // A sample whose frames are being added.
+  struct Source {
+    std::uint32_t process = 0;
+    std::uint64_t time = 0;  // of CLOCK_MONOTONIC; 0 if it is not known
+    std::uint32_t dump = JitDumps::kNone;
+  };
+
   bool Unwind(const PerfEvent& event, const PerfSample& sample);
   void FindProgram(std::uint32_t process);
-  std::uint32_t UserFrame(std::uint32_t process, Address address, const ProcessModule* module);
-  void AddUserFrames(std::uint32_t process, std::span<const Address> addresses);
+  std::uint32_t UserFrame(const Source& source, Address address, const ProcessModule* module);
+  void AddUserFrames(const PerfEvent& event, const PerfSample& sample,
+                     std::span<const Address> addresses);
 
   ProfileBuilder& builder_;
   ProcessTable& table_;
   PerfFrames frames_{builder_};
   FindGenerated find_generated_;
+  JitDumps dumps_;
   bool has_program_ = false;
   std::vector<std::uint32_t> stack_;
   std::vector<Address> addresses_ = std::vector<Address>(kMaxFramesLimit);

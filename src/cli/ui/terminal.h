@@ -2,10 +2,12 @@
 // system.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "strobe/symbolize/symbol_files.h"
 
 namespace strobe::internal {
 
@@ -26,10 +28,9 @@ std::vector<std::string> ProgramArguments(int argc, char** argv);
 // Standard input and output carry bytes: no system may change the ends of lines.
 void UseBinaryStreams();
 
-// What `process` has written to the file at `path`: at most `max_bytes` bytes, from `offset` on.
-// Nothing unless it is a regular file of this user, of root or of the process's user: in a
+// Opens a file that `process` writes, to be read as it grows, also once it has been removed.
+// nullptr unless it is a regular file of this user, of root or of the process's user: in a
 // directory that all may write to, others could say anything.
-std::string ReadFileOf(std::uint32_t process, const std::string& path, std::uint64_t offset,
-                       std::size_t max_bytes);
+std::unique_ptr<ByteSource> OpenFileOf(std::uint32_t process, const std::string& path);
 
 }  // namespace strobe::internal

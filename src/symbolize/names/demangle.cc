@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "d_names.h"
 #include "rust_names.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/symbolize/image_symbolizer.h"
@@ -44,9 +45,13 @@ std::string CppName([[maybe_unused]] const std::string& mangled) {
 #endif
 }
 
-// The name of a function of C++ or Rust; empty for others.
+// The name of a function of C++, Rust or D; empty for others.
 std::string SourceName(std::string_view mangled) {
   if (mangled.starts_with("_R")) return RustName(mangled);
+  if (mangled.starts_with("_D")) return DName(mangled);
+  if (!mangled.starts_with("_Z") ||
+      EstimatedDemangledBytes(mangled) > Demangler::kMaxEstimatedBytes)
+    return {};
   // The compiler's library does not know all that rustc puts behind a name.
   constexpr std::string_view kHash = "17h";
   constexpr std::size_t kHashBytes = kHash.size() + 16;
@@ -96,11 +101,8 @@ std::string Demangler::Demangle(std::string_view system_name) {
   // The suffix of a linkage stub is not part of the mangled name.
   const std::size_t mangled_bytes = std::min(system_name.find('@'), system_name.size());
   const std::string_view mangled = system_name.substr(0, mangled_bytes);
-  const bool is_mangled = mangled.starts_with("_Z") || mangled.starts_with("_R");
-  if (!is_mangled || mangled.size() > ImageSymbolizer::kMaxMangledBytes ||
-      total_bytes_ > kMaxTotalBytes || EstimatedDemangledBytes(mangled) > kMaxEstimatedBytes) {
+  if (mangled.size() > ImageSymbolizer::kMaxMangledBytes || total_bytes_ > kMaxTotalBytes)
     return ValidUtf8(system_name);
-  }
   std::string name = SourceName(mangled);
   total_bytes_ += name.size();
   if (name.empty() || name.size() > kMaxDemangledBytes) return ValidUtf8(system_name);

@@ -6,12 +6,12 @@
 
 namespace strobe::internal {
 
-// Demangles the names of one profile, of C++ and of Rust, within limits. A mangled name refers back
+// Demangles the names of one profile, of C++, Rust and D, within limits. A mangled name refers back
 // to its own parts, so two hundred hostile bytes can stand for megabytes of text. Such names stay
 // mangled.
 class Demangler {
  public:
-  // The most work for one name: the estimated bytes of its text.
+  // The most work for one name of C++: the estimated bytes of its text.
   static constexpr double kMaxEstimatedBytes = 1 << 27;
   // A longer text is of no use.
   static constexpr std::size_t kMaxDemangledBytes = 64 * 1024;

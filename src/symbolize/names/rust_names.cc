@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "letters.h"
+#include "mangled_text.h"
 
 namespace strobe::internal {
 namespace {
@@ -23,73 +24,39 @@ constexpr std::array<std::pair<char, std::string_view>, 21> kBasicTypes{
      {'x', "i64"},  {'y', "u64"},   {'z', "!"}}};
 
 // Reads the grammar of RFC 2603 from left to right, and writes what it says.
-class Reader {
+class RustReader : MangledText {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit RustReader(std::string_view text) : MangledText(text) {}
 
   // The path; empty if it does not follow the grammar, or a limit is reached.
   std::string ReadSymbol() {
     Path(true);
     // The crate that a generic function is made for follows, and is not part of the name.
     if (!at_end()) {
-      const std::size_t bytes = out_.size();
+      const std::size_t begin = written_text().size();
       Path(false);
-      out_.resize(std::min(bytes, out_.size()));
+      Cut(begin);
     }
-    return failed_ || !at_end() ? std::string() : std::move(out_);
+    return Finish();
   }
 
  private:
-  static constexpr int kMaxDepth = 200;
-  static constexpr int kMaxSteps = 1 << 16;
-
-  // Of the nested parts.
-  class Level {
-   public:
-    explicit Level(Reader& reader) : reader_(reader) {
-      if (++reader_.depth_ > kMaxDepth || ++reader_.steps_ > kMaxSteps) reader_.failed_ = true;
-    }
-    ~Level() { --reader_.depth_; }
-    Level(const Level&) = delete;
-    Level& operator=(const Level&) = delete;
-
-   private:
-    Reader& reader_;
-  };
-
   struct Identifier {
     std::uint64_t number = 0;  // tells apart what has the same name
     std::string name;
   };
 
-  [[nodiscard]] bool at_end() const { return place_ >= text_.size(); }
-  [[nodiscard]] char Peek() const { return at_end() ? '\0' : text_[place_]; }
-  char Next() {
-    if (at_end()) failed_ = true;
-    return at_end() ? '\0' : text_[place_++];
-  }
-  bool Take(char c) {
-    if (failed_ || Peek() != c) return false;
-    ++place_;
-    return true;
-  }
-  void Write(std::string_view text) {
-    if (failed_) return;
-    out_.append(text);
-    if (out_.size() > kMaxRustBytes || ++steps_ > kMaxSteps) failed_ = true;
-  }
-
   // In base 62, which "_" ends; "_" alone is 0.
   std::uint64_t Number62() {
     if (Take('_')) return 0;
     std::uint64_t number = 0;
-    while (!failed_ && !Take('_')) {
+    while (!failed() && !Take('_')) {
       const char c = Next();
       const int digit = IsDigit(c)   ? c - '0'
                         : IsLower(c) ? c - 'a' + 10
                         : IsUpper(c) ? c - 'A' + 36
                                      : -1;
-      if (digit < 0 || number > (UINT64_MAX - 62) / 62) failed_ = true;
+      if (digit < 0 || number > (UINT64_MAX - 62) / 62) Fail();
       number = number * 62 + static_cast<std::uint64_t>(digit);
     }
     return number + 1;
@@ -98,23 +65,18 @@ class Reader {
 
   std::string Name() {
     const bool is_punycode = Take('u');
-    if (!IsDigit(Peek())) failed_ = true;
+    if (!IsDigit(Peek())) Fail();
     std::size_t bytes = 0;
     // A number does not begin with 0, but for 0 itself.
     const bool is_zero = Peek() == '0';
     if (is_zero) Next();
-    while (!is_zero && !failed_ && IsDigit(Peek()) && bytes <= text_.size())
+    while (!is_zero && !failed() && IsDigit(Peek()) && bytes <= rest().size())
       bytes = bytes * 10 + static_cast<std::size_t>(Next() - '0');
     Take('_');
-    if (failed_ || bytes > text_.size() - place_) {
-      failed_ = true;
-      return {};
-    }
-    const std::string_view name = text_.substr(place_, bytes);
-    place_ += bytes;
-    if (!is_punycode) return std::string(name);
+    const std::string_view name = TakeBytes(bytes);
+    if (failed() || !is_punycode) return std::string(name);
     std::string utf8 = FromPunycode(name);
-    failed_ = failed_ || utf8.empty();
+    if (utf8.empty()) Fail();
     return utf8;
   }
   Identifier ReadIdentifier() {
@@ -125,21 +87,19 @@ class Reader {
   // What was said before, at a place that is named.
   template <class Read>
   void Back(Read&& read) {
-    const std::size_t own_place = place_ - 1;
+    const std::size_t own_place = place() - 1;
     const std::uint64_t place = Number62();
-    if (failed_ || place >= own_place) {
-      failed_ = true;
+    if (failed() || place >= own_place) {
+      Fail();
       return;
     }
-    const std::size_t next = std::exchange(place_, static_cast<std::size_t>(place));
-    read();
-    place_ = next;
+    ReadAt(static_cast<std::size_t>(place), read);
   }
 
   // `is_value`: generic arguments stand behind "::", as in an expression.
   void Path(bool is_value) {
     const Level level(*this);
-    if (failed_) return;
+    if (failed()) return;
     switch (Next()) {
       case 'C': return Write(ReadIdentifier().name);
       case 'M':
@@ -161,16 +121,16 @@ class Reader {
         List([this] { GenericArgument(); });
         return Write(">");
       case 'B': return Back([this, is_value] { Path(is_value); });
-      default: failed_ = true;
+      default: Fail();
     }
   }
 
   // Where an implementation stands, which its name does not say.
   void ImplPath() {
     OptionalNumber62('s');
-    const std::size_t bytes = out_.size();
+    const std::size_t begin = written_text().size();
     Path(false);
-    out_.resize(std::min(bytes, out_.size()));
+    Cut(begin);
   }
 
   void Nested(bool is_value) {
@@ -181,7 +141,7 @@ class Reader {
       if (!identifier.name.empty()) Write(absl::StrCat("::", identifier.name));
       return;
     }
-    if (!IsUpper(space)) failed_ = true;
+    if (!IsUpper(space)) Fail();
     const std::string kind = space == 'C'   ? "closure"
                              : space == 'S' ? "shim"
                                             : std::string(1, space);
@@ -193,7 +153,7 @@ class Reader {
   template <class Read>
   std::size_t List(Read&& read, std::string_view separator = ", ") {
     std::size_t count = 0;
-    for (; !failed_ && !Take('E'); ++count) {
+    for (; !failed() && !Take('E'); ++count) {
       if (count > 0) Write(separator);
       read();
     }
@@ -214,7 +174,7 @@ class Reader {
   void Lifetime(std::uint64_t number) {
     if (number == 0) return Write("'_");
     if (number > bound_) {
-      failed_ = true;
+      Fail();
       return;
     }
     const std::uint64_t place = bound_ - number;
@@ -227,8 +187,8 @@ class Reader {
   void Binder(Read&& read) {
     const std::uint64_t before = bound_;
     const std::uint64_t count = OptionalNumber62('G');
-    if (count > text_.size()) failed_ = true;
-    for (std::uint64_t i = 0; i < count && !failed_; ++i) {
+    if (count > kMaxSteps) Fail();
+    for (std::uint64_t i = 0; i < count && !failed(); ++i) {
       Write(i == 0 ? "for<" : ", ");
       ++bound_;
       Lifetime(1);
@@ -252,7 +212,7 @@ class Reader {
 
   void Type() {
     const Level level(*this);
-    if (failed_) return;
+    if (failed()) return;
     const char c = Next();
     const auto basic = std::ranges::find(kBasicTypes, c, &std::pair<char, std::string_view>::first);
     if (basic != kBasicTypes.end()) return Write(basic->second);
@@ -278,7 +238,7 @@ class Reader {
       case 'F': return Binder([this] { FunctionType(); });
       case 'D': return DynamicType();
       case 'B': return Back([this] { Type(); });
-      default: --place_; Path(false);
+      default: PutBack(); Path(false);
     }
   }
 
@@ -300,7 +260,7 @@ class Reader {
   void DynamicType() {
     Write("dyn ");
     Binder([this] { List([this] { DynamicTrait(); }, " + "); });
-    if (!Take('L')) failed_ = true;
+    if (!Take('L')) Fail();
     if (const std::uint64_t number = Number62(); number != 0) {
       Write(" + ");
       Lifetime(number);
@@ -310,10 +270,10 @@ class Reader {
   // A trait, with the types that it is bound to behind its own arguments.
   void DynamicTrait() {
     Path(false);
-    bool has_arguments = !failed_ && out_.ends_with('>');
+    bool has_arguments = !failed() && written_text().ends_with('>');
     while (Take('p')) {
       if (has_arguments) {
-        out_.pop_back();
+        Cut(written_text().size() - 1);
         Write(", ");
       } else {
         Write("<");
@@ -328,23 +288,21 @@ class Reader {
 
   void Constant() {
     const Level level(*this);
-    if (failed_) return;
+    if (failed()) return;
     const char type = Next();
     if (type == 'p') return Write("_");
     if (type == 'B') return Back([this] { Constant(); });
     if (std::string_view("ahijlmnostxybc").find(type) == std::string_view::npos) {
-      failed_ = true;
+      Fail();
       return;
     }
     const bool is_negative = Take('n');
-    const std::size_t begin = place_;
-    while (!failed_ && IsHexDigit(Peek())) Next();
-    const std::string digits(text_.substr(begin, place_ - begin));
-    if (!Take('_')) failed_ = true;
+    const std::string digits(TakeWhile(IsHexDigit));
+    if (!Take('_')) Fail();
     std::uint64_t value = 0;
     const bool fits =
         digits.size() <= kMaxDigits && (digits.empty() || absl::SimpleHexAtoi(digits, &value));
-    if (failed_) return;
+    if (failed()) return;
     if (type == 'b') return Write(value != 0 ? "true" : "false");
     if (type == 'c') return Character(value);
     Write(is_negative ? "-" : "");
@@ -353,7 +311,7 @@ class Reader {
 
   void Character(std::uint64_t value) {
     if (!IsCodePoint(value)) {
-      failed_ = true;
+      Fail();
       return;
     }
     constexpr std::array<std::pair<char, std::string_view>, 6> kEscapes{{{'\0', "\\0"},
@@ -376,13 +334,7 @@ class Reader {
     Write(absl::StrCat("'", text, "'"));
   }
 
-  const std::string_view text_;
-  std::size_t place_ = 0;
-  std::string out_;
   std::uint64_t bound_ = 0;  // lifetimes
-  int depth_ = 0;
-  int steps_ = 0;
-  bool failed_ = false;
 };
 
 }  // namespace
@@ -391,7 +343,7 @@ std::string RustName(std::string_view symbol) {
   if (!symbol.starts_with("_R") || symbol.size() < 3 || !IsUpper(symbol[2])) return {};
   // What compilers add behind the name.
   const std::size_t end = std::min(symbol.find_first_of(".$", 2), symbol.size());
-  std::string name = Reader(symbol.substr(2, end - 2)).ReadSymbol();
+  std::string name = RustReader(symbol.substr(2, end - 2)).ReadSymbol();
   const std::string_view suffix = symbol.substr(end);
   if (!name.empty() && !suffix.starts_with(".llvm.")) name.append(suffix);
   return name;

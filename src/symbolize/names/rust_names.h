@@ -2,17 +2,14 @@
 // bounded time and memory whatever the name is.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace strobe::internal {
 
-// A longer text is of no use.
-inline constexpr std::size_t kMaxRustBytes = 64 * 1024;
-
 // The path that a symbol "_R…" stands for (RFC 2603), without the hashes of crates, as in
-// "<core::option::Option<T>>::map::<u8>". Empty if it is none, or says more than kMaxRustBytes.
+// "<core::option::Option<T>>::map::<u8>". Empty if it is none, or exceeds a limit of
+// MangledText.
 std::string RustName(std::string_view symbol);
 
 // Before that, the compiler wrote paths as C++ names, with a hash as the last part, and with what

@@ -139,6 +139,21 @@ TEST_F(PerfAccountTest, LostSamplesHaveTheMeanAmount) {
   EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 2 400", "[lost] 3 600"));
 }
 
+// As of a compiler that lists its code when the process ends.
+TEST_F(PerfAccountTest, CodeThatIsListedAtTheEndHasItsName) {
+  AddEvent(PerfEvent::kSoftware, 1);
+  std::string name;
+  account_.UseGenerated([&name](std::uint32_t process, Address address) -> std::string_view {
+    EXPECT_EQ(process, 42u);
+    return address == 0x5000 ? std::string_view(name) : "";
+  });
+  EXPECT_TRUE(Sample(10, 42, 5, 100, 0x5000).ok());
+  EXPECT_TRUE(Sample(10, 42, 6, 100, 0x6000).ok());
+  name = "listed";
+  EXPECT_TRUE(Sample(10, 42, 7, 100, 0x5000).ok());
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre("listed 2 200", "? 1 100"));
+}
+
 // The kernel puts the id of an event into such a record that has lost nothing.
 TEST_F(PerfAccountTest, OfWhatARingOfSeveralEventsHasLostNothingSaysWhose) {
   AddEvent(PerfEvent::kSoftware, 1);

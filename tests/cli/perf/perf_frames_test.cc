@@ -78,6 +78,41 @@ TEST_F(PerfFramesTest, GeneratedCodeMayBeReplacedAtTheSameAddress) {
   EXPECT_THAT(builder_.symbols().functions, SizeIs(2));
 }
 
+TEST_F(PerfFramesTest, WhatIsNamedLaterIsAFrameForEachProcess) {
+  const auto later = [&](std::uint32_t process, Address address) {
+    return frames_.NamedLater({.process = process, .address = address}, nullptr, 5);
+  };
+  const std::uint32_t frame = later(1, 0x10010);
+  EXPECT_EQ(later(1, 0x10010), frame);
+  EXPECT_NE(later(1, 0x10011), frame);
+  const std::uint32_t other = later(2, 0x10010);
+  EXPECT_NE(other, frame);
+  EXPECT_EQ(FrameAt(other), FrameAt(frame));
+  EXPECT_TRUE(frames_.NameLater([](const PerfFrames::Unnamed& code) {
+    return code.address != 0x10010 ? "" : code.process == 1 ? "one" : "two";
+  }));
+  EXPECT_EQ(NameOf(frame), "one");
+  EXPECT_EQ(NameOf(other), "two");
+  EXPECT_EQ(NameOf(later(1, 0x10011)), "");
+}
+
+TEST_F(PerfFramesTest, WhatADumpNamesIsNotMixedOverTime) {
+  constexpr std::uint64_t kMillisecond = 1'000'000;
+  const PerfFrames::Unnamed code{.process = 1, .dump = 0, .address = 0x10010};
+  const std::uint32_t first = frames_.NamedLater(code, nullptr, 1000 * kMillisecond);
+  EXPECT_EQ(frames_.NamedLater(code, nullptr, 1010 * kMillisecond), first);
+  const std::uint32_t second = frames_.NamedLater(code, nullptr, 2000 * kMillisecond);
+  EXPECT_NE(second, first);
+  frames_.NameLater([&](const PerfFrames::Unnamed& asked) {
+    EXPECT_EQ(asked.dump, 0u);
+    const bool is_first = asked.times.first == 1000 * kMillisecond;
+    EXPECT_EQ(asked.times.last, (is_first ? 1010 : 2000) * kMillisecond);
+    return is_first ? "old" : "new";
+  });
+  EXPECT_EQ(NameOf(first), "old");
+  EXPECT_EQ(NameOf(second), "new");
+}
+
 TEST_F(PerfFramesTest, WithoutSymbolsAllOfTheKernelIsOneFrame) {
   const std::uint32_t frame = frames_.Kernel(0xFFFFFFFF81000010);
   EXPECT_EQ(frames_.Kernel(0xFFFFFFFF81000020), frame);

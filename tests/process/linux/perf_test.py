@@ -272,6 +272,18 @@ def name_generated(test):
     return not_shown({"generated code": any(locations[0].function[0] == "generated loop" for locations, _, _ in profile.rows)})
 
 
+def name_dumped(test):
+    """Generated code has the names of the time of the sample, of the jitdump file that the process has mapped."""
+    ok, errors = test.record("dumped.data", ["-k", "1", "-F", "999", "-e", "task-clock"],
+                             ["env", "KEEP=1", sys.executable, pathlib.Path(__file__).parent / "dumped.py", test.directory])
+    check(ok, "perf record of a jitdump file: " + errors)
+    profile = test.profile("dumped.data")
+    threads = {loop: {labels["thread_id"] for locations, _, labels in profile.rows if locations[0].function[0] == loop}
+               for loop in ("first loop", "second loop")}
+    check(not threads["first loop"] & threads["second loop"], "code that was replaced: %r" % threads)
+    return not_shown({loop: len(ids) == 1 for loop, ids in threads.items()})
+
+
 def break_files(test):
     whole = (test.directory / "dwarf.data").read_bytes()
     for size in list(range(0, 300, 37)) + [len(whole) // 3, len(whole) - 1]:
@@ -304,7 +316,7 @@ def main():
             print("skipped: perf record is refused here: " + " ".join(errors.split())[:300])
             return SKIPPED
         for part in (compare_stacks, compare_events, compare_processes, compare_chains, compare_pipe, compare_packed, refuse_empty, name_generated,
-                     break_files):
+                     name_dumped, break_files):
             until_seen(part, test)
     print("%d failures" % len(failures))
     return 1 if failures else 0

@@ -89,6 +89,9 @@ os.unlink(path)
 """
 
 
+DUMPED = pathlib.Path(__file__).parent / "dumped.py"
+
+
 def skip(what, why):
     print("skipped: %s (%s)" % (what, why))
 
@@ -239,6 +242,63 @@ def record_generated(test):
     """Generated code has the names of /tmp/perf-PID.map. True once it has been sampled."""
     test.record("--perf", "-F", 499, "-o", "generated.pb.gz", "--", sys.executable, "-c", GENERATED)
     return any(name_of(row[0][0]) == "generated loop" for row in test.profile("generated.pb.gz").rows)
+
+
+def shows_dumped(test, name):
+    """True once both loops of dumped.py have been sampled. Neither has ever the name of the other."""
+    profile = test.profile(name)
+    threads = {loop: {labels["thread_id"] for locations, _, labels in profile.rows if name_of(locations[0]) == loop}
+               for loop in ("first loop", "second loop")}
+    check(not threads["first loop"] & threads["second loop"], "code that was replaced: %r" % threads)
+    return all(len(ids) == 1 for ids in threads.values())
+
+
+def record_dumped(test):
+    """Generated code has the names of a jitdump file, of the time of the sample. True once it has been sampled."""
+    test.record("--perf", "-F", 499, "-o", "dumped.pb.gz", "--", sys.executable, DUMPED, test.directory)
+    return shows_dumped(test, "dumped.pb.gz")
+
+
+def record_dumped_in_container(test):
+    """The same in a container, whose /tmp is gone when it has ended."""
+    if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True).returncode != 0:
+        return skip("a jitdump file in a container", "unshare is refused")
+    test.record("--perf", "-F", 499, "-o", "contained.pb.gz", "--", "unshare", "--mount", "--pid", "--fork", "sh", "-c",
+                'mount -t tmpfs none /tmp && exec "$0" "$1" /tmp', sys.executable, DUMPED)
+    return shows_dumped(test, "contained.pb.gz")
+
+
+# Python lists its own functions.
+PYTHON = """
+import time
+def hot_in_python(n):
+    s = 0
+    for i in range(n): s = (s * 31 + i) % 1000003
+    return s
+while time.process_time() < 0.4: hot_in_python(10000)
+"""
+
+
+def find_listing_python():
+    """A Python that has -X perf."""
+    for name in ("python3", "python3.14", "python3.13", "python3.12"):
+        python = shutil.which(name)
+        if python and subprocess.run([python, "-X", "perf", "-c", "import sys; sys.exit(not sys.is_stack_trampoline_active())"],
+                                     capture_output=True).returncode == 0:
+            return python
+    return None
+
+
+def record_python(test):
+    """Functions of Python have their names and files. True once one has been sampled."""
+    python = find_listing_python()
+    if python is None:
+        return skip("functions of Python", "no Python since 3.12 that lists them")
+    script = test.directory / "hot.py"
+    script.write_text(PYTHON)
+    test.record("--perf", "-F", 499, "-o", "python.pb.gz", "--", python, "-X", "perf", script)
+    return any((name_of(location), location.file) == ("hot_in_python", str(script))
+               for row in test.profile("python.pb.gz").rows for location in row[0])
 
 
 # Touches 60 MiB while its recorder stands still; says how many page faults it had then, and in all.
@@ -403,7 +463,7 @@ def main():
         if b"refused" in first.stderr:
             print("skipped: " + first.stderr.decode(errors="replace").strip())
             return SKIPPED
-        for part in (record_a_command, record_late_threads, record_family, record_switches, record_off_cpu, record_absent, record_generated, record_losses, pass_on,
+        for part in (record_a_command, record_late_threads, record_family, record_switches, record_off_cpu, record_absent, record_generated, record_dumped, record_dumped_in_container, record_python, record_losses, pass_on,
                      refuse, record_in_container, record_generated_in_container, record_replaced):
             # False: what need not be sampled was not.
             work_until(lambda seen: failures or seen is not False, lambda part=part: part(test), part.__name__)

@@ -29,9 +29,17 @@ TEST(DemangleTest, NamesOfRust) {
   EXPECT_EQ(demangler.Demangle(hashed + ".5882"), "m::<T>::new.5882");
 }
 
+TEST(DemangleTest, NamesOfD) {
+  Demangler demangler;
+  EXPECT_EQ(demangler.Demangle("_D3foo3barFiZv"), "foo.bar(int)");
+  EXPECT_EQ(demangler.Demangle("_D3foo3barFiZv@plt"), "foo.bar(int)@plt");
+  EXPECT_EQ(demangler.Demangle("_Dmain"), "D main");
+}
+
 TEST(DemangleTest, OtherNamesStayAsTheyAre) {
   Demangler demangler;
-  for (const char* name : {"main", "_Z", "_ZN", "_start", "i", "_ZZZZZ", "_R3foo", "_Zz"})
+  for (const char* name :
+       {"main", "_Z", "_ZN", "_start", "i", "_ZZZZZ", "_R3foo", "_Zz", "_DYNAMIC"})
     EXPECT_EQ(demangler.Demangle(name), name);
   EXPECT_EQ(demangler.Demangle("bad\xff"), "bad?");
 }

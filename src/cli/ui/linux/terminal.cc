@@ -6,10 +6,12 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <span>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "strobe/platform/linux/descriptor.h"
@@ -21,6 +23,28 @@ bool IsOf(std::uint32_t process, uid_t user) {
   struct stat status {};
   return stat(absl::StrCat("/proc/", process).c_str(), &status) == 0 && status.st_uid == user;
 }
+
+class GrowingFile final : public ByteSource {
+ public:
+  explicit GrowingFile(Descriptor file) : file_(std::move(file)) {}
+
+  [[nodiscard]] bool ReadAt(std::uint64_t offset, std::span<std::byte> out) const override {
+    while (!out.empty()) {
+      const ssize_t count = pread(file_.get(), out.data(), out.size(), static_cast<off_t>(offset));
+      if (count <= 0) return false;
+      offset += static_cast<std::uint64_t>(count);
+      out = out.subspan(static_cast<std::size_t>(count));
+    }
+    return true;
+  }
+  [[nodiscard]] std::uint64_t size() const override {
+    struct stat status {};
+    return fstat(file_.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+  }
+
+ private:
+  Descriptor file_;
+};
 
 }  // namespace
 
@@ -49,20 +73,13 @@ std::vector<std::string> ProgramArguments(int argc, char** argv) {
 
 void UseBinaryStreams() {}
 
-std::string ReadFileOf(std::uint32_t process, const std::string& path, std::uint64_t offset,
-                       std::size_t max_bytes) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+std::unique_ptr<ByteSource> OpenFileOf(std::uint32_t process, const std::string& path) {
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status {};
   if (!file.is_open() || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       (status.st_uid != 0 && status.st_uid != geteuid() && !IsOf(process, status.st_uid)))
-    return {};
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size <= offset) return {};
-  std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(size - offset, max_bytes)),
-                   '\0');
-  const ssize_t count = pread(file.get(), text.data(), text.size(), static_cast<off_t>(offset));
-  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
-  return text;
+    return nullptr;
+  return std::make_unique<GrowingFile>(std::move(file));
 }
 
 }  // namespace strobe::internal

@@ -47,10 +47,9 @@ void UseBinaryStreams() {
   _setmode(_fileno(stdout), _O_BINARY);
 }
 
-// No compiler of this system writes a list of functions for perf.
-std::string ReadFileOf(std::uint32_t /*process*/, const std::string& /*path*/,
-                       std::uint64_t /*offset*/, std::size_t /*max_bytes*/) {
-  return {};
+// No compiler of this system writes files for perf.
+std::unique_ptr<ByteSource> OpenFileOf(std::uint32_t /*process*/, const std::string& /*path*/) {
+  return nullptr;
 }
 
 }  // namespace strobe::internal
