@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace strobe::internal {
@@ -39,6 +40,16 @@ void SetColumns(LoadedProfile& loaded, std::span<const ValueType> types) {
   for (const ValueType& type : types)
     kept.push_back({loaded.Keep(std::string(type.type)), loaded.Keep(std::string(type.unit))});
   profile.value_types = std::move(kept);
+}
+
+void ClearLevels(Profile& profile) {
+  const std::size_t width = profile.value_types.size();
+  for (std::size_t column = 0; column < width; ++column) {
+    if (!std::string_view(profile.value_types[column].type).starts_with("inuse_")) continue;
+    for (std::size_t i = column; i < profile.values.size(); i += width) profile.values[i] = 0;
+    for (std::size_t i = column; i < profile.moment_values.size(); i += width)
+      profile.moment_values[i] = 0;
+  }
 }
 
 std::vector<ValueType> CommonTypes(std::span<const ValueType> types,

@@ -39,6 +39,17 @@ TEST(SetColumnsTest, LeavesColumnsOut) {
   EXPECT_EQ(loaded.profile.default_value_type, 0u);
 }
 
+TEST(ClearLevelsTest, TakesAwayWhatIsInUse) {
+  constexpr ValueType kInUse{"inuse_space", "bytes"};
+  LoadedProfile loaded = Made();
+  SetColumns(loaded, std::vector{kCpu, kInUse});
+  loaded.profile.values = {10, 4, 20, 5};
+  loaded.profile.moment_values = {7, 3};
+  ClearLevels(loaded.profile);
+  EXPECT_THAT(loaded.profile.values, ElementsAre(10, 0, 20, 0));
+  EXPECT_THAT(loaded.profile.moment_values, ElementsAre(7, 0));
+}
+
 TEST(TypesTest, CommonAndAll) {
   const std::vector<ValueType> a{kSamples, kCpu}, b{kWall, kSamples};
   EXPECT_THAT(CommonTypes(a, b), ElementsAre(kSamples));

@@ -73,6 +73,10 @@ void LabelByProcess(LoadedProfile& loaded, std::uint64_t process) {
   for (LabelSet& set : loaded.profile.label_sets) set = set.Joined(labels);
 }
 
+bool EndsLater(const Profile& profile, const Profile& other) {
+  return profile.time_ns + profile.duration_ns > other.time_ns + other.duration_ns;
+}
+
 // Of the value type `samples`, if there is one.
 std::uint64_t SamplesOf(const Profile& profile) {
   const auto samples = std::ranges::find(profile.value_types, "samples", &ValueType::type);
@@ -129,8 +133,9 @@ absl::Status RecordedProfiles::TakeFile(const std::string& path, std::string_vie
   LoadedProfile& process = place->second;
   if (is_new) {
     process = *std::move(loaded);
-  } else if (absl::Status status = AddTo(process, *std::move(loaded)); !status.ok()) {
-    return status;
+  } else {
+    ClearLevels(EndsLater(process.profile, loaded->profile) ? loaded->profile : process.profile);
+    if (absl::Status status = AddTo(process, *std::move(loaded)); !status.ok()) return status;
   }
   // A program that has called exec goes on under another name.
   process.profile.program = std::string(origin.program);

@@ -1,6 +1,7 @@
 #include "recording_worker.h"
 
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -14,6 +15,12 @@
 #include "worker_output.h"
 
 namespace strobe::internal {
+namespace {
+
+// A process that may have fewer files has none for a worker.
+constexpr rlim_t kLeastFiles = 64;
+
+}  // namespace
 
 struct RecordingWorker::Listening {
   Descriptor stop{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};  // readable when all shall end
@@ -27,7 +34,10 @@ struct RecordingWorker::Listening {
 };
 
 RecordingWorker::RecordingWorker(const std::string& folder) {
-  if (folder.empty()) return;
+  rlimit limit{};
+  // The program is begun by this process, which needs its own files for that.
+  if (folder.empty() || getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < kLeastFiles)
+    return;
   absl::StatusOr<Serve> serve = ServeWithAskedOutput();
   absl::StatusOr<ListeningSocket> socket = ListeningSocket::Open(folder + "/worker/socket");
   if (!serve.ok() || !socket.ok()) return;

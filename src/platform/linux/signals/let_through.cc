@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 
 namespace strobe::internal {
 namespace {
@@ -38,7 +39,11 @@ STROBE_SIGNAL_SAFE bool GiveBack(int signal, const siginfo_t* info, void* contex
   if ((let_through & BitOf(signal)) == 0 || info == nullptr || context == nullptr) return false;
   let_through &= ~BitOf(signal);
   // The mask that the thread has once the handler returns. Until then it blocks all signals.
-  sigaddset(&static_cast<ucontext_t*>(context)->uc_sigmask, signal);
+  sigset_t& mask = static_cast<ucontext_t*>(context)->uc_sigmask;
+  std::uint64_t blocked = 0;
+  std::memcpy(&blocked, &mask, sizeof(blocked));
+  blocked |= BitOf(signal);
+  std::memcpy(&mask, &blocked, sizeof(blocked));
   // kill and sigqueue send to a process, and so does the kernel. The system lets only the first
   // thread of a process send what looks like these: else the signal keeps its sender alone.
   siginfo_t same = *info;

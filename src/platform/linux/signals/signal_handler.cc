@@ -180,6 +180,7 @@ void BindCalls() {
   static_cast<void>(std::chrono::steady_clock::now());
   static_cast<void>(process_vm_readv(getpid(), nullptr, 0, nullptr, 0, 0));
   ioctl(-1, PERF_EVENT_IOC_PERIOD, nullptr);
+  syscall(SYS_getpid);
   char bytes[2] = {};
   const volatile std::size_t size = 1;
   std::memcpy(&bytes[0], &bytes[1], size);
