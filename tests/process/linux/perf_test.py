@@ -151,7 +151,8 @@ def compare_stacks(test):
     for _, _, _, frames in test.perf_samples("dwarf.data"):
         samples += 1
         stack = user_part(frames)
-        if stack and stack[-1][1] in OUTERMOST:
+        # In clone3, behind its system call, perf knows no caller: in the thread that starts another one it ends there, too.
+        if stack and stack[-1][1] in OUTERMOST and (len(stack) > 1 or stack[0][1] == "_start"):
             theirs[tuple(frame[0] for frame in stack)] += 1
             for offset, symbol, file in stack:
                 mine = names.get((file, offset))
@@ -164,6 +165,9 @@ def compare_stacks(test):
     missing = {stack: count - places[stack] for stack, count in theirs.items() if places[stack] < count}
     for stack, count in list(missing.items())[:3]:
         print("%d x only perf has: %s" % (count, " ".join(map(hex, stack))))
+        for ours_too, others in (whole + cut).items():
+            if ours_too[0][0] == stack[0]:
+                print("%d x ours: %s" % (others, " ".join("%s+%#x" % (frame[1], frame[0]) for frame in ours_too)))
     check(not missing, "%d of perf's %d whole stacks are not ours" % (sum(missing.values()), sum(theirs.values())))
     total = sum(values[0] for _, values, _ in profile.rows)
     print("%d frames have perf's name; other names: %s" % (same, sorted(differ.items())))
