@@ -250,6 +250,20 @@ def children(recorder):
     work_until(lambda files: files == 3, files_of_each, "one file a process")
 
 
+def unseen_children(recorder):
+    """Of a program that the library is not in, the recording says how much it has used."""
+    command = "env -i %s usage; exit 3" % recorder.program
+    recorded = recorder.record("sh", "-c", command)
+    worked_s = float(recorded.stdout)
+    said = re.search(rb"strobe: ([0-9.]+) s of ([0-9.]+) s CPU time are not in the profile: ", recorded.stderr)
+    check(said is not None, "what is said: %r" % recorded.stderr)
+    if said:
+        check(worked_s <= float(said[1]) <= float(said[2]) <= recorder.used_s, "%r of %.3f s" % (said[0], worked_s))
+    info = recorder.bare(recorder.strobe, "info", "out.pb.gz").stdout
+    check(b"are not in the profile" in info, "the profile's comments: %r" % info)
+    equal(recorded.returncode, 3, "status")
+
+
 def left_processes(recorder):
     """A recording lasts as long as what the program has started, unless the user wants less."""
     leaves = "(setsid sh -c '%s' >/dev/null 2>&1 &); exit 4"

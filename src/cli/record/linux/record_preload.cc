@@ -1,4 +1,6 @@
 // strobe record CMD: the command, with a library preloaded that profiles it.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -114,6 +116,15 @@ Variables VariablesFor(const RecordOptions& options, const std::string& library,
   if (std::getenv("STROBE_MAX_OVERHEAD") == nullptr)
     variables.emplace_back("STROBE_RECORD_MAX_OVERHEAD", kMaxOverhead);
   return variables;
+}
+
+// The CPU time of the processes that have ended, and whose end somebody has waited for.
+std::int64_t UsedByChildrenNs() {
+  rusage used{};
+  getrusage(RUSAGE_CHILDREN, &used);
+  const auto sum_us = std::chrono::seconds(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                      std::chrono::microseconds(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+  return std::chrono::nanoseconds(sum_us).count();
 }
 
 class PreloadedRecording {
@@ -262,6 +273,7 @@ int PreloadedRecording::Run(const std::string& program, const std::string& libra
   Attend();
   const bool has_delivered = delivery_.valid();
   AwaitDelivery();
+  if (!has_delivered) profiles_->SetUsed(UsedByChildrenNs());
   if (!has_delivered || !profiles_->empty()) BeginDelivery();
   AwaitDelivery();
   return 0;

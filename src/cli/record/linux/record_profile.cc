@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "perf/jit_names.h"
 #include "perf/perf_threads.h"
 #include "profile/columns.h"
@@ -77,12 +78,11 @@ bool EndsLater(const Profile& profile, const Profile& other) {
   return profile.time_ns + profile.duration_ns > other.time_ns + other.duration_ns;
 }
 
-// Of the value type `samples`, if there is one.
-std::uint64_t SamplesOf(const Profile& profile) {
-  const auto samples = std::ranges::find(profile.value_types, "samples", &ValueType::type);
-  if (samples == profile.value_types.end()) return 0;
-  return static_cast<std::uint64_t>(
-      ColumnSum(profile, static_cast<std::size_t>(samples - profile.value_types.begin())));
+// Of that value type, if there is one.
+std::int64_t SumOf(const Profile& profile, std::string_view type) {
+  const auto column = std::ranges::find(profile.value_types, type, &ValueType::type);
+  if (column == profile.value_types.end()) return 0;
+  return ColumnSum(profile, static_cast<std::size_t>(column - profile.value_types.begin()));
 }
 
 }  // namespace
@@ -127,7 +127,7 @@ absl::Status RecordedProfiles::TakeFile(const std::string& path, std::string_vie
   loaded->comments.clear();
   std::int64_t& until_ns = until_ns_[origin.process];
   until_ns = std::max(until_ns, loaded->profile.time_ns + loaded->profile.duration_ns);
-  samples_ += SamplesOf(loaded->profile);
+  samples_ += static_cast<std::uint64_t>(SumOf(loaded->profile, "samples"));
   LimitMoments(loaded->profile);
   const auto [place, is_new] = processes_.try_emplace(origin.process);
   LoadedProfile& process = place->second;
@@ -186,7 +186,32 @@ absl::StatusOr<LoadedProfile> RecordedProfiles::Sum(std::uint64_t root_process) 
 
 bool RecordedProfiles::Finish(std::uint64_t root_process) {
   const std::size_t count = processes_.size();
-  return output_.Deliver(Sum(root_process), count);
+  absl::StatusOr<LoadedProfile> sum = Sum(root_process);
+  if (sum.ok()) SayMissing(*sum, count);
+  return output_.Deliver(std::move(sum), count);
+}
+
+std::int64_t RecordedProfiles::MissingNs(std::int64_t used_ns, std::int64_t recorded_ns,
+                                         std::size_t processes) {
+  // A process takes some milliseconds to start and to end with a profile; a busy machine, more.
+  constexpr std::int64_t kOfEachNs = 20'000'000;
+  constexpr std::int64_t kLeastNs = 100'000'000;
+  const std::int64_t missing_ns = used_ns - recorded_ns;
+  const std::int64_t least_ns =
+      std::max(used_ns / 4, kLeastNs + kOfEachNs * static_cast<std::int64_t>(processes));
+  return missing_ns > least_ns ? missing_ns : 0;
+}
+
+void RecordedProfiles::SayMissing(LoadedProfile& sum, std::size_t processes) const {
+  const std::int64_t missing_ns = MissingNs(used_ns_, SumOf(sum.profile, "cpu"), processes);
+  if (missing_ns == 0) return;
+  const std::string what = absl::StrFormat(
+      "%.3f s of %.3f s CPU time are not in the profile: of programs that load no library "
+      "(statically linked, with other rights or another environment), or of what was killed or "
+      "replaced by exec",
+      1e-9 * static_cast<double>(missing_ns), 1e-9 * static_cast<double>(used_ns_));
+  sum.comments.push_back(what);
+  output_.Say(what + "; --perf records them");
 }
 
 }  // namespace strobe::internal

@@ -35,6 +35,14 @@ class RecordedProfiles {
   // How many samples the profiles that were taken have.
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
 
+  // The CPU time that the system has counted of all that was recorded. Where much more of it is in
+  // no profile than starts and ends take, Finish says so.
+  void SetUsed(std::int64_t cpu_ns) { used_ns_ = cpu_ns; }
+  // How much is said to be missing of that, if profiles of so many processes have `recorded_ns`; 0
+  // if nothing is.
+  static std::int64_t MissingNs(std::int64_t used_ns, std::int64_t recorded_ns,
+                                std::size_t processes);
+
   // Delivers what has been taken. `root_process` is that of the command. To be called once. False
   // if there is nothing, or it cannot be written.
   bool Finish(std::uint64_t root_process);
@@ -43,11 +51,13 @@ class RecordedProfiles {
   void LimitMoments(Profile& profile);
   absl::Status TakeFile(const std::string& path, std::string_view name);
   absl::StatusOr<LoadedProfile> Sum(std::uint64_t root_process);
+  void SayMissing(LoadedProfile& sum, std::size_t processes) const;
 
   RecordingOutput& output_;
   std::map<std::uint64_t, LoadedProfile> processes_;
   std::map<std::uint64_t, std::int64_t> until_ns_;  // the latest end of a profile of the process
   std::uint64_t samples_ = 0;
+  std::int64_t used_ns_ = 0;
   const std::size_t max_moment_bytes_;
   std::size_t moment_bytes_ = 0;
   std::uint64_t moments_left_out_ = 0;

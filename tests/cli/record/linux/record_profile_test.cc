@@ -130,6 +130,16 @@ TEST_F(RecordedProfilesTest, TimesHaveALimit) {
   EXPECT_THAT(loaded->comments, Contains(HasSubstr("of 2 samples the times are not kept")));
 }
 
+TEST(MissingTimeTest, IsSaidWhereItIsMoreThanStartsAndEndsTake) {
+  constexpr std::int64_t kSecondNs = 1'000'000'000;
+  EXPECT_EQ(RecordedProfiles::MissingNs(kSecondNs, 0, 1), kSecondNs);
+  EXPECT_EQ(RecordedProfiles::MissingNs(kSecondNs, kSecondNs / 2, 1), kSecondNs / 2);
+  EXPECT_EQ(RecordedProfiles::MissingNs(kSecondNs, kSecondNs * 4 / 5, 1), 0);
+  EXPECT_EQ(RecordedProfiles::MissingNs(kSecondNs, 0, 100), 0) << "a hundred short processes";
+  EXPECT_EQ(RecordedProfiles::MissingNs(kSecondNs / 20, 0, 1), 0);
+  EXPECT_EQ(RecordedProfiles::MissingNs(0, kSecondNs, 1), 0) << "the system has not counted yet";
+}
+
 TEST_F(RecordedProfilesTest, OtherFilesStay) {
   for (const char* const name : {".program.7.0.pb.gz", "program.7.pb.gz", "notes.txt",
                                  "program.x.0.pb.gz", "program.7.0.pb.gz.tmp"})
