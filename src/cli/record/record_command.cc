@@ -242,11 +242,9 @@ void AddRecord(CommandLine& line) {
       "and for --perf, -e and processes that run already, the kernel takes the samples: those "
       "that\n"
       "it could not keep are in [lost], and what was counted beside the samples is in [residual].\n"
-      "The recording ends when all that the command has started has ended, daemons included; "
-      "after\n"
-      "the command's own end Ctrl-C ends it, too. The exit status is that of the command, which "
-      "also\n"
-      "gets the signals.");
+      "The recording ends when all that the command has started has ended, daemons included, or\n"
+      "with -a when the command itself has. After the command's own end Ctrl-C ends it, too. The\n"
+      "exit status is that of the command, which also gets the signals.");
 }
 
 }  // namespace strobe::internal

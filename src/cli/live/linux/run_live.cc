@@ -55,8 +55,8 @@ std::string WhatIsWatched(const RecordOptions& options) {
   return absl::StrJoin(names, ", ");
 }
 
-// Functions alone: to look up the lines of code that has just been met for the first time would cost
-// more than all the rest.
+// Functions alone: to look up the lines of code that has just been met would cost more than all the
+// rest.
 ImageSymbolizerOptions NamesIn(const SymbolSearch& search) {
   ImageSymbolizerOptions options{.mode = SymbolMode::kNames, .cache_bytes = kSymbolBytes};
   options.search = search;
@@ -73,9 +73,8 @@ class Live {
         terminal_(terminal),
         session_(recording, std::move(requests)),
         symbolizer_(NamesIn(session_.search())),
-        view_({.what = WhatIsWatched(recording),
-               .by_process = recording.is_machine,
-               .by_total = request.by_total}) {}
+        what_(WhatIsWatched(recording)),
+        view_({.what = what_, .by_process = recording.is_machine, .by_total = request.by_total}) {}
 
   // Returns the status to exit with.
   int Run();
@@ -92,6 +91,7 @@ class Live {
   void Print();
   // What stays on the terminal.
   void PrintLast();
+  void SayTheEnd() const;
 
   const RecordOptions& recording_;
   const Request& request_;
@@ -99,6 +99,7 @@ class Live {
   const Printer printer_{terminal_};
   PerfSession session_;
   ProfileSymbolizer symbolizer_;
+  const std::string what_;  // is watched
   LiveView view_;
   KeyReader keys_;
   std::optional<Screen> screen_;
@@ -127,9 +128,7 @@ int Live::Run() {
     SayError("cannot write standard output");
     return kFailed;
   }
-  if (have_ended_)
-    SayError(absl::StrCat(recording_.threads.empty() ? "process " : "thread ",
-                          WhatIsWatched(recording_), " has ended"));
+  if (have_ended_) SayTheEnd();
   return 0;
 }
 
@@ -223,6 +222,13 @@ void Live::PrintLast() {
   const std::size_t rows = std::max(size.rows, kLinesBehind + 2) - kLinesBehind - 1;
   std::fputs(view_.Table(rows, size.columns, printer_).c_str(), stdout);
   std::fflush(stdout);
+}
+
+void Live::SayTheEnd() const {
+  const std::string kind = recording_.threads.empty() ? "process" : "thread";
+  const bool is_one = recording_.processes.size() + recording_.threads.size() == 1;
+  SayError(is_one ? absl::StrCat(kind, " ", what_, " has ended")
+                  : absl::StrCat("all have ended: ", what_));
 }
 
 }  // namespace
