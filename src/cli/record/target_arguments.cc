@@ -38,7 +38,7 @@ std::string RunningTarget(const CLI::App& app) {
 }
 
 std::string JudgeTargets(const CLI::App& app, const RecordOptions& options) {
-  const std::string name = app.get_name();
+  const std::string& name = app.get_name();
   const int kinds = static_cast<int>(app.count("--process") > 0) +
                     static_cast<int>(app.count("--tid") > 0) + static_cast<int>(options.is_machine);
   if (kinds > 1 || (!options.command.empty() && kinds > 0 && !options.is_machine)) {

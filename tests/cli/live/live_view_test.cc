@@ -24,7 +24,7 @@ using ::testing::StartsWith;
 const Printer kPlain{Terminal()};
 constexpr std::int64_t kOneSecondNs = 1'000'000'000;
 
-FilteredProfile Period(std::int64_t burn_samples, LabelSet labels = {}) {
+FilteredProfile Period(std::int64_t burn_samples, const LabelSet& labels = {}) {
   MadeProfile made({{"samples", "count"}, {"cpu", "nanoseconds"}});
   made.profile().default_value_type = 1;
   const std::int64_t burn_ns = burn_samples * kOneSecondNs / 100;

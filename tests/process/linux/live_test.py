@@ -72,8 +72,8 @@ class OnTerminal:
                 return frame
         raise SystemExit("not seen in %d frames: %s; the last is %r" % (MOST_FRAMES, what, frame))
 
-    def finish(self, status=0):
-        """What stands on the ordinary screen when it has ended; the terminal is as it was."""
+    def rest(self, status):
+        """What it has shown since the last frame when it has ended; the terminal is as it was."""
         equal(self.process.wait(TIMEOUT_S), status, "the status")
         equal(termios.tcgetattr(self.terminal), self.before, "the terminal's settings")
         os.close(self.terminal)
@@ -84,8 +84,13 @@ class OnTerminal:
                 break
             self.unread += more
         os.close(self.controller)
-        check(MAIN_SCREEN in self.unread, "the ordinary screen is back: %r" % self.unread[-200:])
-        return text_of(self.unread.split(MAIN_SCREEN)[-1])
+        return self.unread
+
+    def finish(self):
+        """What stands on the ordinary screen when it has ended."""
+        rest = self.rest(0)
+        check(MAIN_SCREEN in rest, "the ordinary screen is back: %r" % rest[-200:])
+        return text_of(rest.split(MAIN_SCREEN)[-1])
 
 
 def function_of(line):
@@ -239,6 +244,9 @@ def check_refusals(strobe, busy):
     """Errors are those of `strobe record`, and come before the terminal is taken."""
     said = run(strobe, "-p", 0x3FFFFFFF, status=1)[1]
     equal(said, subprocess.run([strobe, "record", "-p", str(0x3FFFFFFF)], capture_output=True).stderr.decode(), "no such process")
+    for arguments, part in ((("--focus", "("), b"regular expression"), (("--type", "wall"), b"has no type wall")):
+        shown = OnTerminal(strobe, "-p", busy.pid, *arguments).rest(1)
+        check(part in shown and b"\x1b" not in shown, "top %r: %r" % (arguments, shown))
     for arguments, part in (((), "expected profiles, processes by -p"), (("-a", "x.pb"), "leave out one of them"),
                             (("-p", busy.pid, "-a"), "name one of them"), (("-a", "--from", 1), "--from is of profiles"),
                             (("--every", 1, "x.pb"), "--every is of what runs"), (("-a", "--no-children"), "see -p")):

@@ -80,6 +80,8 @@ class Live {
   int Run();
 
  private:
+  // What is wrong with the arguments is said before the terminal is taken.
+  absl::Status Begin();
   absl::Status Watch(const SignalQueue& signals, RunningTargets& targets);
   // False once a signal ends it.
   bool TakeSignals(const SignalQueue& signals);
@@ -115,8 +117,7 @@ int Live::Run() {
   {
     const SignalQueue signals(SignalsThatStop({SIGWINCH, SIGTSTP, SIGCONT}));
     RunningTargets targets(recording_.processes, recording_.threads);
-    period_begin_ = SteadyClock::now();
-    status = session_.AttachRunning();
+    status = Begin();
     if (status.ok()) status = Watch(signals, targets);
     if (screen_) PrintLast();
   }
@@ -130,6 +131,14 @@ int Live::Run() {
   }
   if (have_ended_) SayTheEnd();
   return 0;
+}
+
+absl::Status Live::Begin() {
+  if (absl::Status status = session_.AttachRunning(); !status.ok()) return status;
+  absl::StatusOr<LoadedProfile> loaded = session_.recorder().EndPeriod();
+  if (!loaded.ok()) return loaded.status();
+  period_begin_ = SteadyClock::now();
+  return MakeFilteredProfile(*std::move(loaded), request_).status();
 }
 
 absl::Status Live::Watch(const SignalQueue& signals, RunningTargets& targets) {
