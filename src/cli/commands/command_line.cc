@@ -26,6 +26,7 @@ constexpr const char* kExamples =
     "Profiles: pprof (of Strobe, Go, gperftools, ...), folded stacks, or the text of `perf "
     "script`;\ngzipped or not; \"-\" is standard input.\n\n"
     "  strobe top strobe-profiles/*.pb.gz            where the time goes\n"
+    "  strobe top -p 1234                            the same of what runs, live\n"
     "  strobe tree --focus Parse one.pb.gz           calls that lead through Parse\n"
     "  strobe list Parse one.pb.gz                   source lines of Parse, with their cost\n"
     "  strobe diff before.pb.gz after.pb.gz          what got slower, and whether it is chance\n"
@@ -80,8 +81,8 @@ CommandLine::CommandLine() {
   app_.set_help_flag("-h,--help", "What the command can do");
   app_.set_version_flag("--version", "strobe " STROBE_VERSION, "The version");
   app_.footer(kExamples);
-  for (const auto add :
-       {AddTables, AddConverters, AddSymbolize, AddScript, AddRecord, AddWorker, AddCompletion})
+  for (const auto add : {AddTop, AddTables, AddConverters, AddSymbolize, AddScript, AddRecord,
+                         AddWorker, AddCompletion})
     add(*this);
 }
 
@@ -150,6 +151,12 @@ void CommandLine::AddOutput(CLI::App& command) {
   std::vector<std::string> names;
   for (const Format& format : Formats()) names.emplace_back(format.name);
   command.add_option("--format", request_.format, "The format")->check(CLI::IsMember(names));
+}
+
+void CommandLine::AddRows(CLI::App& command) {
+  command.add_option("-n,--rows", request_.rows, "Rows to print; 0 prints all")
+      ->capture_default_str();
+  command.add_flag("--json", request_.json, "JSON, for scripts");
 }
 
 void CommandLine::AddDebugDirectories(CLI::App& command) {

@@ -37,6 +37,7 @@ class CommandLine {
   // Arguments that several subcommands have. `count` is that of the files; 0 is any number.
   void AddFiles(CLI::App& command, int count);
   void AddOutput(CLI::App& command);
+  void AddRows(CLI::App& command);
   void AddDebugDirectories(CLI::App& command);
 
   // Reads the file at `path`, and filters it.
@@ -70,7 +71,8 @@ class CommandLine {
 };
 
 // The subcommands, one function a file.
-void AddTables(CommandLine& line);      // top, tree, peek, list, info, diff
+void AddTop(CommandLine& line);
+void AddTables(CommandLine& line);      // tree, peek, list, info, diff
 void AddConverters(CommandLine& line);  // convert, merge, html
 void AddSymbolize(CommandLine& line);
 void AddScript(CommandLine& line);

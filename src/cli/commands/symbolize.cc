@@ -8,9 +8,8 @@
 #include "../../symbolize/pe/pe_images.h"
 #include "command.h"
 #include "debuginfod.h"
+#include "profile_symbolizer.h"
 #include "strobe/core/thread_info.h"
-#include "strobe/platform/native.h"
-#include "strobe/platform/platform_symbolizer.h"
 
 namespace strobe::internal {
 namespace {
@@ -40,6 +39,12 @@ void FindLoadBias(Module& module, const SymbolFiles& files, const SymbolSearch& 
   } else if (const std::optional<ElfImage> image = OpenElfImage(module.path, files)) {
     adopt(*image);
   }
+}
+
+ImageSymbolizerOptions OptionsOf(SymbolMode mode, const SymbolSearch& search) {
+  ImageSymbolizerOptions options{.mode = mode, .cache_bytes = kSymbolBytes};
+  options.search = search;
+  return options;
 }
 
 bool HasLines(const FrameSymbols& names) { return names.line != 0 || names.inlined_count != 0; }
@@ -73,17 +78,6 @@ void AdoptSymbols(const Symbols& found, LoadedProfile& loaded, bool only_lines) 
   }
 }
 
-absl::Status AddSymbols(LoadedProfile& loaded, SymbolMode mode, const SymbolSearch& search,
-                        bool only_lines = false) {
-  ImageSymbolizerOptions options{.mode = mode, .cache_bytes = kSymbolBytes};
-  options.search = search;
-  PlatformSymbolizer<NativePlatform> symbolizer(std::move(options));
-  const absl::StatusOr<Symbols> found = symbolizer.Symbolize(loaded.profile);
-  if (!found.ok()) return found.status();
-  AdoptSymbols(*found, loaded, only_lines);
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 SymbolSearch SearchIn(const std::vector<std::string>& directories) {
@@ -97,22 +91,35 @@ SymbolSearch SearchIn(const std::vector<std::string>& directories) {
   return search;
 }
 
-absl::Status SymbolizeProfile(LoadedProfile& loaded, const SymbolSearch& search) {
+ProfileSymbolizer::ProfileSymbolizer(const ImageSymbolizerOptions& options)
+    : search_(options.search), symbolizer_(options) {}
+
+absl::Status ProfileSymbolizer::Symbolize(LoadedProfile& loaded) {
   for (Module& module : loaded.profile.modules)
-    FindLoadBias(module, NativePlatform::Files(), search);
-  return AddSymbols(loaded, SymbolMode::kFull, search);
+    FindLoadBias(module, NativePlatform::Files(), search_);
+  const absl::StatusOr<Symbols> found = symbolizer_.Symbolize(loaded.profile);
+  if (found.ok()) AdoptSymbols(*found, loaded, false);
+  return found.status();
+}
+
+absl::Status ProfileSymbolizer::AddLines(LoadedProfile& loaded) {
+  const absl::StatusOr<Symbols> found = symbolizer_.Symbolize(loaded.profile);
+  if (found.ok()) AdoptSymbols(*found, loaded, true);
+  return found.status();
+}
+
+absl::Status SymbolizeProfile(LoadedProfile& loaded, const SymbolSearch& search) {
+  return ProfileSymbolizer(OptionsOf(SymbolMode::kFull, search)).Symbolize(loaded);
 }
 
 absl::Status SymbolizeQuickly(LoadedProfile& loaded) {
   SymbolSearch search = SearchIn({});
   search.fetch = nullptr;
-  for (Module& module : loaded.profile.modules)
-    FindLoadBias(module, NativePlatform::Files(), search);
-  if (absl::Status status = AddSymbols(loaded, SymbolMode::kNames, search); !status.ok())
-    return status;
+  absl::Status status = ProfileSymbolizer(OptionsOf(SymbolMode::kNames, search)).Symbolize(loaded);
+  if (!status.ok()) return status;
   search.debug_directories.clear();
   search.debuginfod_caches.clear();
-  return AddSymbols(loaded, SymbolMode::kFull, search, true);
+  return ProfileSymbolizer(OptionsOf(SymbolMode::kFull, search)).AddLines(loaded);
 }
 
 }  // namespace strobe::internal

@@ -11,34 +11,20 @@ namespace {
 
 using Table = Text (*)(const FilteredProfile&, const Request&, const Printer&);
 
-CLI::App* AddRows(CommandLine& line, CLI::App* command) {
-  command->add_option("-n,--rows", line.request().rows, "Rows to print; 0 prints all")
-      ->capture_default_str();
-  command->add_flag("--json", line.request().json, "JSON, for scripts");
-  return command;
-}
-
 CLI::App* AddTable(CommandLine& line, const char* name, const char* description, Table table) {
-  return AddRows(line, line.AddReader(name, description, [&line, table]() -> Text {
+  CLI::App* const command = line.AddReader(name, description, [&line, table]() -> Text {
     const absl::StatusOr<FilteredProfile> subject = line.LoadAll();
     if (!subject.ok()) return subject.status();
     return table(*subject, line.request(), line.printer());
-  }));
+  });
+  line.AddRows(*command);
+  return command;
 }
 
 void AddPattern(CommandLine& line, CLI::App& command) {
   command
       .add_option("FUNCTION", line.request().pattern, "A regular expression for names of functions")
       ->required();
-}
-
-void AddTop(CommandLine& line) {
-  CLI::App* const top = AddTable(line, "top", "Functions by their cost", TopCommand);
-  line.AddFiles(*top, 0);
-  top->add_flag("--total", line.request().by_total, "Sort by the total, with what was called");
-  top->footer(
-      "self is the cost of a function itself, total that with what it called. A share is\n"
-      "estimated from samples: \"31.2 % \u00B1 1.1\" has a standard error of 1.1 %.");
 }
 
 void AddTree(CommandLine& line) {
@@ -91,9 +77,10 @@ void TakeLimits(const std::vector<std::string>& texts, Request& request) {
 
 void AddDiff(CommandLine& line) {
   Request& request = line.request();
-  CLI::App* const diff = AddRows(
-      line, line.AddReader("diff", "What changed between two profiles, and whether it is chance",
-                           [&line] { return Diff(line); }));
+  CLI::App* const diff =
+      line.AddReader("diff", "What changed between two profiles, and whether it is chance",
+                     [&line] { return Diff(line); });
+  line.AddRows(*diff);
   diff->add_flag("--total", request.by_total, "Compare totals, with what was called");
   diff->add_option("--per", request.per,
                    "Divide amounts by units of work: samples, seconds, a number, or the values of "
@@ -115,7 +102,6 @@ void AddDiff(CommandLine& line) {
 }  // namespace
 
 void AddTables(CommandLine& line) {
-  AddTop(line);
   AddTree(line);
   AddPeek(line);
   AddList(line);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "profile_builder.h"
@@ -18,18 +19,12 @@ std::vector<FunctionCost> FunctionCosts(const Profile& profile, const FunctionLi
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
     const std::int64_t value = profile.Values(i)[column];
     if (value == 0) continue;
-    const std::uint32_t leaf = profile.samples[i].stack;
-    if (leaf != 0) {
-      FunctionCost& cost = costs[lines.Of(profile.stacks[leaf].frame)[0].function];
-      cost.self = SaturatedSum(cost.self, value);
-    }
-    for (std::uint32_t node = leaf; node != 0; node = profile.stacks[node].parent) {
-      for (const FunctionLines::Line& line : lines.Of(profile.stacks[node].frame)) {
-        if (counted_in[line.function] == i) continue;
-        counted_in[line.function] = i;
-        costs[line.function].total = SaturatedSum(costs[line.function].total, value);
-      }
-    }
+    bool is_leaf = true;
+    VisitFunctions(profile, lines, i, [&](std::uint32_t function) {
+      FunctionCost& cost = costs[function];
+      if (std::exchange(is_leaf, false)) cost.self = SaturatedSum(cost.self, value);
+      if (std::exchange(counted_in[function], i) != i) cost.total = SaturatedSum(cost.total, value);
+    });
   }
   return costs;
 }

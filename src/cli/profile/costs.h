@@ -19,6 +19,18 @@ struct FunctionCost {
   std::int64_t total = 0;  // in it and in what it called; a recursive function counts once
 };
 
+// Calls `visit` with the number of each function in the stack of row `row`, innermost first, and
+// as often as it is there.
+template <class Visit>
+void VisitFunctions(const Profile& profile, const FunctionLines& lines, std::size_t row,
+                    Visit visit) {
+  for (std::uint32_t node = profile.samples[row].stack; node != 0;
+       node = profile.stacks[node].parent) {
+    for (const FunctionLines::Line& line : lines.Of(profile.stacks[node].frame))
+      visit(line.function);
+  }
+}
+
 // Of each of `lines.functions()`.
 std::vector<FunctionCost> FunctionCosts(const Profile& profile, const FunctionLines& lines,
                                         std::size_t column);

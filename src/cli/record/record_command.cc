@@ -9,6 +9,7 @@
 #include "commands/command_line.h"
 #include "strobe/core/settings/known_variables.h"
 #include "strobe/platform/native.h"
+#include "target_arguments.h"
 
 namespace strobe::internal {
 namespace {
@@ -30,25 +31,7 @@ void DeclareCommand(CLI::App& app, const CommandLine& line, RecordOptions& optio
     options.command.insert(options.command.end(), line.behind_mark()->begin(),
                            line.behind_mark()->end());
   });
-  app.add_option("-p,--process", options.processes, "Record these processes, until they end")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  app.add_option("--tid", options.threads,
-                 "Record these threads of processes that run, and nothing that they start")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  app.add_flag("-a,--all", options.is_machine,
-               "Record all that runs on this machine, until the command ends, if there is one");
-  app.add_option_function<std::string>(
-         "--cgroup",
-         [&options](const std::string& name) {
-           options.cgroup = name;
-           options.is_machine = true;
-         },
-         "Record all that runs in this control group, a directory below /sys/fs/cgroup")
-      ->allow_extra_args(false);
-  app.add_flag("!--no-children", options.has_children,
-               "With -p: leave out the children that the processes have by now");
+  DeclareTargets(app, options);
 }
 
 void DeclareOutput(CLI::App& app, OutputOptions& options) {
@@ -153,28 +136,14 @@ std::vector<std::string> Given(const CLI::App& app, const std::string& group) {
   return names;
 }
 
-// What is recorded although it runs already, by the option's name; empty if nothing is.
-std::string RunningTarget(const CLI::App& app) {
-  for (const char* const name : {"--process", "--tid", "--cgroup", "--all"}) {
-    if (app.count(name) > 0) return name;
-  }
-  return {};
-}
-
 // Returns why what is to be recorded is not clear, or nothing.
-std::string JudgeTargets(const CLI::App& app, const RecordOptions& options) {
+std::string JudgeWhat(const CLI::App& app, const RecordOptions& options) {
   const std::string running = RunningTarget(app);
-  const bool has_command = !options.command.empty();
-  if (running.empty() && !has_command) {
+  if (running.empty() && options.command.empty()) {
     return "record: expected a command, processes by -p, or the whole machine by -a; see strobe "
            "record --help";
   }
-  const int kinds = static_cast<int>(app.count("--process") > 0) +
-                    static_cast<int>(app.count("--tid") > 0) + static_cast<int>(options.is_machine);
-  if (kinds > 1 || (has_command && kinds > 0 && !options.is_machine))
-    return "record: a command, -p, --tid and -a are each a recording: name one of them";
-  if (app.count("--no-children") > 0 && app.count("--process") == 0)
-    return "record: --no-children is of processes that run already: see -p";
+  if (std::string refusal = JudgeTargets(app, options); !refusal.empty()) return refusal;
   if (!running.empty() && app.count("--until-parent") > 0)
     return absl::StrCat("record: --until-parent is of a command, and not of ", running);
   return {};
@@ -217,7 +186,7 @@ std::string SwitchedOffBy() {
 }
 
 int Record(const CLI::App& app, RecordOptions& options, const Terminal& terminal) {
-  std::string refusal = JudgeTargets(app, options);
+  std::string refusal = JudgeWhat(app, options);
   if (refusal.empty()) refusal = ChooseMode(app, options);
   if (!refusal.empty()) {
     SayError(refusal);
@@ -273,11 +242,9 @@ void AddRecord(CommandLine& line) {
       "and for --perf, -e and processes that run already, the kernel takes the samples: those "
       "that\n"
       "it could not keep are in [lost], and what was counted beside the samples is in [residual].\n"
-      "The recording ends when all that the command has started has ended, daemons included; "
-      "after\n"
-      "the command's own end Ctrl-C ends it, too. The exit status is that of the command, which "
-      "also\n"
-      "gets the signals.");
+      "The recording ends when all that the command has started has ended, daemons included, or\n"
+      "with -a when the command itself has. After the command's own end Ctrl-C ends it, too. The\n"
+      "exit status is that of the command, which also gets the signals.");
 }
 
 }  // namespace strobe::internal

@@ -86,6 +86,16 @@ std::string Left(std::string_view text, std::size_t columns) {
   return std::string(text).append(used < columns ? columns - used : 0, ' ');
 }
 
+std::string CutTo(std::string_view text, std::size_t columns) {
+  if (columns == 0 || Characters(text) <= columns) return std::string(text);
+  std::size_t bytes = 0;
+  for (std::size_t characters = 0; bytes < text.size(); ++bytes) {
+    characters += (static_cast<unsigned char>(text[bytes]) & 0xC0) != 0x80 ? 1 : 0;
+    if (characters == columns) break;
+  }
+  return std::string(text.substr(0, bytes)).append("\u2026");
+}
+
 std::string Printer::In(std::string_view code, std::string_view text) const {
   if (!terminal_.shows_output) return std::string(text);
   std::string result = "\033[";
@@ -97,13 +107,7 @@ std::string Printer::Cut(std::string_view text, std::size_t used) const {
   if (terminal_.columns <= 0) return std::string(text);
   const auto width = static_cast<std::size_t>(terminal_.columns);
   const std::size_t room = width > used + kMinColumns ? width - used : kMinColumns;
-  if (Characters(text) <= room) return std::string(text);
-  std::size_t bytes = 0;
-  for (std::size_t characters = 0; bytes < text.size(); ++bytes) {
-    characters += (static_cast<unsigned char>(text[bytes]) & 0xC0) != 0x80 ? 1 : 0;
-    if (characters == room) break;
-  }
-  return std::string(text.substr(0, bytes)).append("\u2026");
+  return CutTo(text, room);
 }
 
 }  // namespace strobe::internal

@@ -23,6 +23,9 @@ inline constexpr std::size_t kShareColumns = 9;
 // `text` with spaces before it, or behind it, up to `columns` characters.
 std::string Right(std::string_view text, std::size_t columns);
 std::string Left(std::string_view text, std::size_t columns);
+// The begin of `text`, in so many columns, with an ellipsis where something is left out; all of it
+// for 0.
+std::string CutTo(std::string_view text, std::size_t columns);
 
 // Colours on a terminal, and names that fit its width.
 class Printer {

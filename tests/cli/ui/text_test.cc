@@ -71,6 +71,14 @@ TEST(ColumnTextTest, SpacesFillCharactersNotBytes) {
   EXPECT_EQ(Left("abcde", 4), "abcde");
 }
 
+TEST(CutToTest, FitsTheColumns) {
+  EXPECT_EQ(CutTo("name", 0), "name");
+  EXPECT_EQ(CutTo("name", 4), "name");
+  EXPECT_EQ(CutTo("name", 3), "na\u2026");
+  EXPECT_EQ(CutTo("\u00B5\u00B5\u00B5", 2), "\u00B5\u2026");
+  EXPECT_EQ(CutTo("name", 1), "\u2026");
+}
+
 TEST(PaperTest, ColoursAreForATerminalThatShowsThem) {
   const Printer terminal(Terminal{.shows_output = true});
   EXPECT_EQ(terminal.Bold("x"), "\033[1mx\033[0m");

@@ -1,17 +1,14 @@
 // RecordPerf: processes or a command, recorded until they end.
-#include <fcntl.h>
 #include <poll.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <functional>
 #include <future>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
@@ -20,63 +17,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "child.h"
-#include "perf/linux/perf_recorder.h"
-#include "perf/proc_files.h"
+#include "perf_session.h"
 #include "record/record.h"
 #include "record_program.h"
 #include "recorded_processes.h"
 #include "running_targets.h"
 #include "signal_queue.h"
-#include "strobe/platform/program_place.h"
 #include "strobe/worker/program/local_worker.h"
 
 namespace strobe::internal {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
-// Not a round rate: it does not keep step with what happens a hundred times a second.
-constexpr double kDefaultHz = 99;
-constexpr std::chrono::milliseconds kRound(100);
 // What goes on for so long after the end of the command is worth a word.
 constexpr int kRoundsUntilSaid = 10;
-constexpr const char* kTracing = "/sys/kernel/tracing";
-
-sigset_t SignalsThatStop() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&signals, number);
-  return signals;
-}
-
-// What a process in a container has mapped is below its own root.
-SymbolSearch SearchOf(const RecordOptions& options) {
-  std::vector<std::string> directories = options.debug_directories;
-  for (const std::vector<std::uint32_t>& ids : {options.processes, options.threads}) {
-    for (const std::uint32_t id : ids) directories.push_back(absl::StrCat("/proc/", id, "/root"));
-  }
-  return SearchIn(directories);
-}
-
-// The directory of a control group, by its path or its name. Not open if there is none.
-Descriptor OpenCgroup(const std::string& name) {
-  for (const char* const root :
-       {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/unified/", "/sys/fs/cgroup/perf_event/"}) {
-    const std::string path = root + name;
-    if (!path.starts_with("/sys/fs/cgroup/")) continue;
-    Descriptor directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (directory.is_open()) return directory;
-  }
-  return {};
-}
-
-PerfEventOptions EventsOf(const RecordOptions& options, std::vector<PerfRequest> requests) {
-  return {.requests = std::move(requests),
-          .hz = options.hz.value_or(kDefaultHz),
-          .count = options.count,
-          .stack_bytes = options.stack_bytes - options.stack_bytes % sizeof(std::uint64_t),
-          .ring_bytes = options.ring_kib << 10};
-}
 
 class PerfRecording {
  public:
@@ -85,27 +38,15 @@ class PerfRecording {
       : options_(options),
         output_(output),
         period_(std::chrono::nanoseconds(std::llround(period_s * 1e9))),
-        search_(SearchOf(options)),
-        recorder_(EventsOf(options, std::move(requests)), search_) {}
+        session_(options, std::move(requests)) {}
 
   // Each returns the status to exit with.
   int RunCommand(const std::string& path);
   int RunProcesses();
 
  private:
-  // What the profile says it is of.
-  struct Title {
-    std::string program;
-    std::uint64_t process = 0;
-  };
-
-  [[nodiscard]] Title TitleOfRunning() const;
-  // Begins to record what runs already.
-  absl::Status AttachRunning();
-  absl::Status AttachMachine();
-  // Until `is_over` says so, which is asked when a descriptor of `polled` is readable, and now and
-  // then; or until the asked time is over.
-  absl::Status Record(std::span<pollfd> polled, const std::function<bool()>& is_over);
+  // Until `is_over` says so: see PerfSession.
+  absl::Status Record(std::span<pollfd> polled, std::function<bool()> is_over);
   // Delivers what was recorded so far, on a thread of its own, because a server may be slow.
   // Nothing if the delivery before has not ended: the next one has both.
   absl::Status EndPeriod();
@@ -116,40 +57,32 @@ class PerfRecording {
 
   const RecordOptions& options_;
   RecordingOutput& output_;
-  const SteadyClock::duration period_;  // of each profile; 0: one at the end
-  const SymbolSearch search_;
-  PerfRecorder recorder_;
-  Title title_;
+  const std::chrono::steady_clock::duration period_;  // of each profile; 0: one at the end
+  PerfSession session_;
+  PerfSession::Title title_;
   PerfCounts before_;           // of the periods that have ended
   std::future<bool> delivery_;  // of the last of them
   bool is_written_ = true;
 };
 
-absl::Status PerfRecording::Record(std::span<pollfd> polled, const std::function<bool()>& is_over) {
-  const SteadyClock::time_point begin = SteadyClock::now();
-  const auto seconds = [begin] {
-    return std::chrono::duration<double>(SteadyClock::now() - begin).count();
-  };
-  SteadyClock::time_point next = begin + period_;
-  while (true) {
-    if (absl::Status status = recorder_.Collect(polled, kRound); !status.ok()) return status;
-    if (is_over() || (options_.duration_s > 0 && seconds() >= options_.duration_s))
-      return absl::OkStatus();
-    if (period_ > SteadyClock::duration::zero() && SteadyClock::now() >= next) {
-      if (absl::Status status = EndPeriod(); !status.ok()) return status;
-      next += period_;
-    }
-    const PerfCounts counts = recorder_.counts();
-    output_.Print(seconds(), before_.samples + counts.samples, before_.lost + counts.lost);
-  }
+absl::Status PerfRecording::Record(std::span<pollfd> polled, std::function<bool()> is_over) {
+  return session_.Record(polled, {.is_over = std::move(is_over),
+                                  .end_round =
+                                      [this](double seconds) {
+                                        const PerfCounts counts = session_.recorder().counts();
+                                        output_.Print(seconds, before_.samples + counts.samples,
+                                                      before_.lost + counts.lost);
+                                      },
+                                  .period = period_,
+                                  .end_period = [this] { return EndPeriod(); }});
 }
 
 absl::Status PerfRecording::EndPeriod() {
-  const PerfCounts counts = recorder_.counts();
+  const PerfCounts counts = session_.recorder().counts();
   const bool is_busy =
       delivery_.valid() && delivery_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
   if (is_busy || counts.samples == 0) return absl::OkStatus();
-  absl::StatusOr<LoadedProfile> loaded = recorder_.EndPeriod();
+  absl::StatusOr<LoadedProfile> loaded = session_.recorder().EndPeriod();
   if (!loaded.ok()) return loaded.status();
   before_.samples += counts.samples;
   before_.lost += counts.lost;
@@ -166,7 +99,7 @@ absl::Status PerfRecording::EndPeriod() {
 }
 
 bool PerfRecording::End(const absl::Status& status) {
-  absl::StatusOr<LoadedProfile> loaded = recorder_.Finish(status);
+  absl::StatusOr<LoadedProfile> loaded = session_.recorder().Finish(status);
   if (delivery_.valid()) is_written_ = delivery_.get() && is_written_;
   const bool is_empty = loaded.ok() && loaded->profile.samples.empty();
   return (is_empty && before_.samples > 0) || Deliver(std::move(loaded)) ? is_written_ : false;
@@ -177,44 +110,10 @@ bool PerfRecording::Deliver(absl::StatusOr<LoadedProfile> loaded) {
     loaded->profile.program = title_.program;
     loaded->profile.process_id = title_.process;
   }
-  absl::Status named = loaded.ok() ? SymbolizeProfile(*loaded, search_) : loaded.status();
+  absl::Status named = loaded.ok() ? SymbolizeProfile(*loaded, session_.search()) : loaded.status();
   if (named.ok() && output_.has_directory()) named = output_.WriteToDirectory(*loaded);
   if (!named.ok()) loaded = named;
   return output_.Deliver(std::move(loaded), 1);
-}
-
-// The name of a process that ends before its end can be recorded.
-PerfRecording::Title PerfRecording::TitleOfRunning() const {
-  if (options_.is_machine) return {HostName()};
-  const std::uint32_t process = options_.processes.empty()
-                                    ? StatusNumber(options_.threads.front(), "Tgid")
-                                    : options_.processes.front();
-  const std::string name = WholeProcessName(process, StatusValue(process, "Name"));
-  return {name.empty() ? "process" : name, process};
-}
-
-absl::Status PerfRecording::AttachMachine() {
-  if (options_.cgroup.empty()) return recorder_.AttachMachine(std::nullopt);
-  const Descriptor cgroup = OpenCgroup(options_.cgroup);
-  if (!cgroup.is_open()) {
-    return absl::NotFoundError(absl::StrCat("there is no control group ", options_.cgroup,
-                                            " below /sys/fs/cgroup (or in its unified or "
-                                            "perf_event hierarchy)"));
-  }
-  return recorder_.AttachMachine(cgroup.get());
-}
-
-absl::Status PerfRecording::AttachRunning() {
-  if (options_.is_machine) return AttachMachine();
-  for (const std::uint32_t thread : options_.threads) {
-    if (absl::Status status = recorder_.AttachThread(thread); !status.ok()) return status;
-  }
-  for (const std::uint32_t process : options_.processes) {
-    absl::Status status = recorder_.Attach(process);
-    if (status.ok() && options_.has_children) status = recorder_.AttachDescendants(process);
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
 }
 
 int PerfRecording::RunCommand(const std::string& path) {
@@ -225,14 +124,15 @@ int PerfRecording::RunCommand(const std::string& path) {
     return output_.Fail(absl::StrCat("no process for ", name, ": ", std::strerror(error)));
   RaiseDescriptorLimit();
   const absl::Status attached =
-      options_.is_machine ? AttachMachine()
-                          : recorder_.AttachAtExec(static_cast<std::uint32_t>(child.id()));
+      options_.is_machine
+          ? session_.AttachMachine()
+          : session_.recorder().AttachAtExec(static_cast<std::uint32_t>(child.id()));
   if (!attached.ok()) return output_.Fail(std::string(attached.message()));
   if (const int error = child.Run(); error != 0)
     return output_.Fail(absl::StrCat(name, ": ", std::strerror(error)), kCannotRun);
-  title_ = options_.is_machine ? TitleOfRunning()
-                               : Title{std::filesystem::path(name).filename().string(),
-                                       static_cast<std::uint64_t>(child.id())};
+  title_ = options_.is_machine ? session_.TitleOfRunning()
+                               : PerfSession::Title{std::filesystem::path(name).filename().string(),
+                                                    static_cast<std::uint64_t>(child.id())};
   pollfd polled{child.descriptor(), POLLIN, 0};
   int rounds_after_end = 0;
   const absl::Status status = Record(std::span(&polled, 1), [&] {
@@ -244,19 +144,19 @@ int PerfRecording::RunCommand(const std::string& path) {
   if (child.has_ended()) child.ReleaseSignals();
   const bool is_written = End(status);
   child.StopFollowing();
-  if (!child.has_ended()) child.Await(kRound, [] {});
+  if (!child.has_ended()) child.Await(PerfSession::kRound, [] {});
   const int command_status = child.EndAsChildDid();
   return command_status != 0 || is_written ? command_status : kFailed;
 }
 
 int PerfRecording::RunProcesses() {
   RaiseDescriptorLimit();
-  title_ = TitleOfRunning();
+  title_ = session_.TitleOfRunning();
   absl::Status status;
   {
     const SignalQueue signals(SignalsThatStop());
     RunningTargets targets(options_.processes, options_.threads);
-    status = AttachRunning();
+    status = session_.AttachRunning();
     if (!status.ok()) return output_.Fail(std::string(status.message()));
     std::vector<pollfd> polled = targets.Polled();
     polled.push_back({signals.descriptor(), POLLIN, 0});
@@ -269,7 +169,7 @@ int PerfRecording::RunProcesses() {
 }  // namespace
 
 int RecordPerf(const RecordOptions& options, RecordingOutput& output) {
-  absl::StatusOr<std::vector<PerfRequest>> requests = ParsePerfRequests(options.events, kTracing);
+  absl::StatusOr<std::vector<PerfRequest>> requests = RequestsOf(options);
   if (!requests.ok()) return output.Fail(std::string(requests.status().message()));
   // A thread may be off its CPU for several periods, by a stack that was in the first.
   const bool has_absences =
