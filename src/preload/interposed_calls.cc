@@ -16,9 +16,6 @@
 #include "process_session.h"
 #include "signal_masks.h"
 
-// glibc 2.32.
-#pragma weak pthread_attr_getsigmask_np
-
 namespace {
 
 using strobe::internal::AwaitSignals;
@@ -47,6 +44,8 @@ constinit Next<CreateC11Thread> next_create_c11{"thrd_create"};
 constinit Next<SetName> next_set_name{"pthread_setname_np"};
 constinit Next<SetAction> next_set_action{"sigaction"};
 constinit Next<SetHandler> next_set_handler{"signal"};
+constinit Next<int(const pthread_attr_t*, sigset_t*)> get_mask{
+    "pthread_attr_getsigmask_np"};  // glibc 2.32
 constinit Next<SetMask> next_set_mask{"pthread_sigmask"};
 constinit Next<SetMask> next_set_process_mask{"sigprocmask"};
 constinit Next<int(const sigset_t*, int*)> next_wait{"sigwait"};
@@ -89,8 +88,7 @@ int CreateRegistered(Result (*routine)(void*), void* argument, std::uint64_t hid
 // True if a thread begins with a mask of the attributes', not with its creator's.
 bool HasMask(const pthread_attr_t* attributes) {
   sigset_t mask;
-  return attributes != nullptr && &pthread_attr_getsigmask_np != nullptr &&
-         pthread_attr_getsigmask_np(attributes, &mask) == 0;
+  return attributes != nullptr && *get_mask != nullptr && (*get_mask)(attributes, &mask) == 0;
 }
 
 // To the program, a signal that exports before it ends the process has its default action. So it
@@ -128,6 +126,7 @@ __attribute__((constructor(65535))) void Load(int count, char** arguments, char*
   static_cast<void>(*next_set_handler);
   static_cast<void>(*next_set_mask);
   static_cast<void>(*next_set_process_mask);
+  static_cast<void>(*get_mask);
   BeginProcess();
 }
 

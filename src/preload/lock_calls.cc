@@ -34,6 +34,9 @@ using Mutex = pthread_mutex_t;
 using ReadWriteLock = pthread_rwlock_t;
 using Condition = pthread_cond_t;
 
+// The version of x86-64 that has the conditions of today.
+constexpr const char* kConditions = "GLIBC_2.3.2";
+
 constinit Next<int(Mutex*)> try_mutex{"pthread_mutex_trylock"};
 constinit Next<int(Mutex*)> lock_mutex{"pthread_mutex_lock"};
 constinit Next<int(Mutex*, const timespec*)> timed_mutex{"pthread_mutex_timedlock"};
@@ -48,8 +51,9 @@ constinit Next<int(ReadWriteLock*)> lock_write{"pthread_rwlock_wrlock"};
 constinit Next<int(ReadWriteLock*, const timespec*)> timed_write{"pthread_rwlock_timedwrlock"};
 constinit Next<int(ReadWriteLock*, clockid_t, const timespec*)> clock_write{
     "pthread_rwlock_clockwrlock"};
-constinit Next<int(Condition*, Mutex*)> wait_condition{"pthread_cond_wait"};
-constinit Next<int(Condition*, Mutex*, const timespec*)> timed_condition{"pthread_cond_timedwait"};
+constinit Next<int(Condition*, Mutex*)> wait_condition{"pthread_cond_wait", kConditions};
+constinit Next<int(Condition*, Mutex*, const timespec*)> timed_condition{"pthread_cond_timedwait",
+                                                                         kConditions};
 constinit Next<int(Condition*, Mutex*, clockid_t, const timespec*)> clock_condition{
     "pthread_cond_clockwait"};
 constinit Next<int(mtx_t*)> try_c11{"mtx_trylock"};
@@ -71,7 +75,9 @@ STROBE_ALWAYS_INLINE int Timed(bool is_sampling, const Note& note, const Wait& w
   if (!is_sampling) return wait();
   const std::int64_t begin_ns = SystemClock().MonotonicNs();
   const int result = wait();
+  const int saved_errno = errno;
   if (result != EDEADLK && !IsOnOwnThread()) note(SystemClock().MonotonicNs() - begin_ns);
+  errno = saved_errno;
   asm volatile("" ::: "memory");  // no tail call: the number of frames is fixed
   return result;
 }
@@ -84,14 +90,33 @@ STROBE_ALWAYS_INLINE int TimedCondition(const Wait& wait) {
   return Timed(IsSamplingConditions(), NoteConditionWait, wait);
 }
 
+// Whether a lock that is free is given whatever these say. The C library judges them first.
+bool IsTime(const timespec* until) { return until->tv_nsec >= 0 && until->tv_nsec < 1'000'000'000; }
+bool IsTime(clockid_t clock, const timespec* until) {
+  return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && IsTime(until);
+}
+bool IsTime() { return true; }
+
 // Asks for a lock by `try_lock`, and only if that finds it taken by `lock`.
 template <int kTaken = EBUSY, class Lock, class... Arguments>
 STROBE_ALWAYS_INLINE int LockBy(Next<int(Lock*)>& try_lock, Next<int(Lock*, Arguments...)>& lock,
                                 Lock* taken, Arguments... arguments) {
+  if (!IsTime(arguments...)) return *lock == nullptr ? EINVAL : (*lock)(taken, arguments...);
   const int result = (*try_lock)(taken);
   if (result != kTaken) [[likely]]
     return result;
   return TimedLock([&] { return (*lock)(taken, arguments...); });
+}
+
+// The program may hold a lock when it waits first, and the loader another one.
+template <class... Functions>
+void Find(Functions&... functions) {
+  (static_cast<void>(*functions), ...);
+}
+__attribute__((constructor(65535))) void FindAll() {
+  Find(try_mutex, lock_mutex, timed_mutex, clock_mutex, try_read, lock_read, timed_read, clock_read,
+       try_write, lock_write, timed_write, clock_write, wait_condition, timed_condition,
+       clock_condition, try_c11, lock_c11, timed_c11, wait_c11, timed_c11_condition);
 }
 
 }  // namespace

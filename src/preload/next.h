@@ -2,6 +2,7 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <errno.h>
 
 #include <atomic>
 
@@ -14,7 +15,10 @@ namespace strobe::internal {
 template <class Function>
 class Next {
  public:
-  explicit constexpr Next(const char* name) : name_(name) {}
+  // Of a function that the library has several versions of, name the one that programs of today
+  // link: before glibc 2.36, a name alone may find the oldest.
+  explicit constexpr Next(const char* name, const char* version = nullptr)
+      : name_(name), version_(version) {}
   STROBE_ALWAYS_INLINE Function* operator*() {
     Function* const function = function_.load(std::memory_order_relaxed);
     return function != nullptr ? function : Find();
@@ -22,12 +26,17 @@ class Next {
 
  private:
   [[gnu::cold]] Function* Find() {
-    auto* const function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_));
+    const int saved_errno = errno;
+    void* found = version_ == nullptr ? nullptr : dlvsym(RTLD_NEXT, name_, version_);
+    if (found == nullptr) found = dlsym(RTLD_NEXT, name_);
+    errno = saved_errno;
+    auto* const function = reinterpret_cast<Function*>(found);
     function_.store(function, std::memory_order_relaxed);
     return function;
   }
 
   const char* name_;
+  const char* version_;
   std::atomic<Function*> function_{nullptr};
 };
 

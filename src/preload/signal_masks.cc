@@ -84,7 +84,7 @@ int SetMaskOfProgram(SetMask& next, int how, const sigset_t* set, sigset_t* befo
     const std::uint64_t after = HiddenAfter(how, BitsOf(*set), hidden, profilers);
     sigset_t shown = *set;
     if (how != SIG_UNBLOCK) SetBits(shown, BitsOf(*set) & ~after);
-    let_through = hidden | after;
+    let_through = how == SIG_UNBLOCK ? after : hidden | after;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     result = next(how, &shown, before);
     std::atomic_signal_fence(std::memory_order_seq_cst);

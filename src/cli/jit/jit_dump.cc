@@ -115,13 +115,20 @@ void JitDump::Move(std::uint64_t time, Address from, Address to, std::uint64_t b
 
 void JitDump::Put(std::uint64_t time, Address start, std::uint64_t bytes, std::string_view name) {
   const Address limit = start + bytes;
-  if (limit <= start) return;
+  // What is divided is copied: see SplitAt.
+  if (limit <= start || parts_ + VersionsAt(start) + VersionsAt(limit) > kMaxParts) return;
   auto part = SplitAt(start);
   for (const auto end = SplitAt(limit); part != end && parts_ < kMaxParts; ++part, ++parts_) {
     Versions& versions = part->second;
+    if (versions.size() == kMaxVersions) continue;
     const auto place = std::ranges::upper_bound(versions, time, {}, &Version::since);
     versions.insert(place, {time, name});
   }
+}
+
+std::size_t JitDump::VersionsAt(Address address) const {
+  const auto after = code_.upper_bound(address);
+  return after == code_.begin() ? 0 : std::prev(after)->second.size();
 }
 
 JitDump::Parts::iterator JitDump::SplitAt(Address address) {

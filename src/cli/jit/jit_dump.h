@@ -30,6 +30,7 @@ class JitDump {
  public:
   static constexpr std::size_t kMaxRecords = std::size_t{1} << 20;
   static constexpr std::size_t kMaxParts = std::size_t{4} << 20;
+  static constexpr std::size_t kMaxVersions = 4096;  // of code at one address
   static constexpr std::size_t kMaxNameBytes = 4096;
   static constexpr std::size_t kMaxNamesBytes = std::size_t{64} << 20;  // of all together
 
@@ -55,6 +56,10 @@ class JitDump {
   void Load(std::uint64_t time, Address start, std::uint64_t bytes, std::string_view name);
   void Move(std::uint64_t time, Address from, Address to, std::uint64_t bytes);
   void Put(std::uint64_t time, Address start, std::uint64_t bytes, std::string_view name);
+  // How many versions the part that begins at the address or before it has.
+  [[nodiscard]] std::size_t VersionsAt(Address address) const;
+  // The part that begins there. If none does, that of the address is divided, and both have its
+  // versions.
   Parts::iterator SplitAt(Address address);
 
   std::uint64_t read_bytes_ = 0;

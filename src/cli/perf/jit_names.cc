@@ -38,14 +38,14 @@ absl::string_view TakeWord(std::string_view& line) {
 }
 
 // True for a file of another process, which had the same id before the recording.
-bool IsOlder(const std::filesystem::path& path, const Profile& profile) {
+bool IsOlder(const std::filesystem::path& path, std::int64_t begin_ns) {
   const std::int64_t changed_ns = ChangedAtNs(path);
-  return changed_ns != 0 && changed_ns < profile.time_ns;
+  return changed_ns != 0 && changed_ns < begin_ns;
 }
 
 // Where compilers put their dumps: node into the current directory, .NET into /tmp, and those that
 // link perf's own library into a directory of the user's.
-JitDump DumpOf(const Profile& profile, std::uint32_t process) {
+JitDump DumpOf(std::uint32_t process, std::int64_t begin_ns) {
   constexpr int kMaxDirectories = 1000;
   std::vector<std::filesystem::path> directories{".", "/tmp"};
   if (const char* const home = std::getenv("HOME"); home != nullptr) {
@@ -58,7 +58,7 @@ JitDump DumpOf(const Profile& profile, std::uint32_t process) {
   JitDump dump;
   for (const std::filesystem::path& directory : directories) {
     const std::filesystem::path path = directory / absl::StrCat("jit-", process, ".dump");
-    if (IsOlder(path, profile)) continue;
+    if (IsOlder(path, begin_ns)) continue;
     const std::unique_ptr<ByteSource> file = OpenFileOf(process, path.string());
     if (file == nullptr) continue;
     dump.Read(*file);
@@ -133,16 +133,16 @@ std::string_view JitNames::Find(std::uint32_t process, Address address) {
   return name;
 }
 
-void JitNames::Name(LoadedProfile& loaded, std::uint32_t process) {
+void JitNames::Name(LoadedProfile& loaded, std::uint32_t process, std::int64_t begin_ns) {
   Symbols& symbols = loaded.symbols;
   std::optional<JitDump> dump;
-  const bool has_list = !IsOlder(JitListPath(process, {}), loaded.profile);
+  const bool has_list = !IsOlder(JitListPath(process, {}), begin_ns);
   symbols.frames.resize(loaded.profile.frames.size());
   absl::flat_hash_map<std::string, std::uint32_t> numbers;
   for (std::size_t i = 0; i < loaded.profile.frames.size(); ++i) {
     const Frame& frame = loaded.profile.frames[i];
     if (frame.module != Frame::kNoModule || frame.address == 0) continue;
-    if (!dump) dump = DumpOf(loaded.profile, process);
+    if (!dump) dump = DumpOf(process, begin_ns);
     const std::string_view listed = has_list ? Find(process, frame.address) : std::string_view();
     const std::string name(dump->Find(frame.address, {}).value_or(listed));
     if (name.empty()) continue;

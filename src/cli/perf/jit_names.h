@@ -57,7 +57,8 @@ class JitNames {
   // Valid until the next call.
   std::string_view Find(std::uint32_t process, Address address);
   // Names the frames of a profile of `process` that are in no module.
-  void Name(LoadedProfile& loaded, std::uint32_t process);
+  // What was written before the recording's begin, in nanoseconds since 1970, is another process's.
+  void Name(LoadedProfile& loaded, std::uint32_t process, std::int64_t begin_ns);
 
  private:
   struct List {

@@ -61,7 +61,9 @@ std::uint32_t PerfFrames::NamedLater(const Unnamed& code, const ProcessModule* m
 }
 
 bool PerfFrames::NameLater(absl::FunctionRef<std::string_view(const Unnamed&)> find) {
-  std::ranges::stable_sort(later_, {}, [](const Later& later) { return later.code.dump; });
+  std::ranges::stable_sort(later_, {}, [](const Later& later) {
+    return std::pair(later.code.dump, later.code.process);
+  });
   for (const auto& [code, frame] : later_) {
     const std::string_view name = find(code);
     if (name.empty()) continue;

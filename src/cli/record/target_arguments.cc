@@ -45,6 +45,8 @@ std::string JudgeTargets(const CLI::App& app, const RecordOptions& options) {
     return absl::StrCat(name, name == "record" ? ": a command, -p," : ": -p,",
                         " --tid and -a are each a recording: name one of them");
   }
+  if (app.count("--cgroup") > 0 && options.cgroup.empty())
+    return name + ": --cgroup needs the name of a group";
   if (app.count("--no-children") > 0 && app.count("--process") == 0)
     return name + ": --no-children is of processes that run already: see -p";
   return {};

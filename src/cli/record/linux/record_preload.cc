@@ -118,6 +118,10 @@ Variables VariablesFor(const RecordOptions& options, const std::string& library,
   return variables;
 }
 
+std::int64_t UnixNs() {
+  return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 // The CPU time of the processes that have ended, and whose end somebody has waited for.
 std::int64_t UsedByChildrenNs() {
   rusage used{};
@@ -153,7 +157,9 @@ class PreloadedRecording {
 
   const RecordOptions& options_;
   RecordingOutput& output_;
-  std::unique_ptr<RecordedProfiles> profiles_ = std::make_unique<RecordedProfiles>(output_);
+  const std::int64_t begin_unix_ns_ = UnixNs();
+  std::unique_ptr<RecordedProfiles> profiles_ =
+      std::make_unique<RecordedProfiles>(output_, begin_unix_ns_);
   std::uint64_t samples_before_ = 0;  // those that earlier periods have delivered
   std::future<void> delivery_;        // of the period before
   Child& child_;
@@ -181,9 +187,7 @@ void PreloadedRecording::Update() {
 
 // A program that has not exported after kLongestExport is not waited for.
 void PreloadedRecording::TakeLast() {
-  const auto unix_ns =
-      std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch());
-  const auto over_ns = unix_ns - (SteadyClock::now() - until_);
+  const auto over_ns = std::chrono::nanoseconds(UnixNs()) - (SteadyClock::now() - until_);
   const SteadyClock::time_point latest = SteadyClock::now() + kLongestExport;
   const std::vector<std::uint64_t> programs = processes_.Programs();
   const auto has_all = [&] {
@@ -212,7 +216,7 @@ void PreloadedRecording::EndPeriod() {
 
 void PreloadedRecording::BeginDelivery() {
   const std::shared_ptr<RecordedProfiles> full = std::move(profiles_);
-  profiles_ = std::make_unique<RecordedProfiles>(output_);
+  profiles_ = std::make_unique<RecordedProfiles>(output_, begin_unix_ns_);
   const auto deliver = [full, id = static_cast<std::uint64_t>(child_.id())] { full->Finish(id); };
   try {
     delivery_ = std::async(std::launch::async, deliver);

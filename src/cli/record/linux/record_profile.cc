@@ -156,7 +156,7 @@ absl::StatusOr<LoadedProfile> RecordedProfiles::Sum(std::uint64_t root_process) 
   JitNames jit_names;
   std::vector<LoadedProfile*> all;
   for (auto& [id, loaded] : processes_) {
-    jit_names.Name(loaded, static_cast<std::uint32_t>(id));
+    jit_names.Name(loaded, static_cast<std::uint32_t>(id), begin_ns_);
     if (has_directory) {
       absl::Status status = SymbolizeQuickly(loaded);
       if (status.ok()) status = output_.WriteToDirectory(loaded);
@@ -203,12 +203,14 @@ std::int64_t RecordedProfiles::MissingNs(std::int64_t used_ns, std::int64_t reco
 }
 
 void RecordedProfiles::SayMissing(LoadedProfile& sum, std::size_t processes) const {
+  const std::vector<ValueType>& types = sum.profile.value_types;
+  const bool has_cpu_time = std::ranges::find(types, "cpu", &ValueType::type) != types.end();
   const std::int64_t missing_ns = MissingNs(used_ns_, SumOf(sum.profile, "cpu"), processes);
-  if (missing_ns == 0) return;
+  if (!has_cpu_time || missing_ns == 0) return;
   const std::string what = absl::StrFormat(
-      "%.3f s of %.3f s CPU time are not in the profile: of programs that load no library "
-      "(statically linked, with other rights or another environment), or of what was killed or "
-      "replaced by exec",
+      "%.3f s of %.3f s CPU time are not in the profile, for example of programs that load no "
+      "library (statically linked, with other rights or another environment), of what was killed "
+      "or replaced by exec, of children that end at once",
       1e-9 * static_cast<double>(missing_ns), 1e-9 * static_cast<double>(used_ns_));
   sum.comments.push_back(what);
   output_.Say(what + "; --perf records them");

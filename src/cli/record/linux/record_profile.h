@@ -20,9 +20,11 @@ class RecordedProfiles {
   // the recording says of how many.
   static constexpr std::size_t kMaxMomentBytes = std::size_t{64} << 20;
 
-  // What cannot be taken is said to `output`.
-  explicit RecordedProfiles(RecordingOutput& output, std::size_t max_moment_bytes = kMaxMomentBytes)
-      : output_(output), max_moment_bytes_(max_moment_bytes) {}
+  // What cannot be taken is said to `output`. The recording has begun at that time, in nanoseconds
+  // since 1970.
+  explicit RecordedProfiles(RecordingOutput& output, std::int64_t begin_ns = 0,
+                            std::size_t max_moment_bytes = kMaxMomentBytes)
+      : output_(output), begin_ns_(begin_ns), max_moment_bytes_(max_moment_bytes) {}
 
   // Reads the profiles that have come into `directory` since the last call, and removes their
   // files. The profiles of a process are added up. A file that does not read as a profile is
@@ -54,6 +56,7 @@ class RecordedProfiles {
   void SayMissing(LoadedProfile& sum, std::size_t processes) const;
 
   RecordingOutput& output_;
+  const std::int64_t begin_ns_;
   std::map<std::uint64_t, LoadedProfile> processes_;
   std::map<std::uint64_t, std::int64_t> until_ns_;  // the latest end of a profile of the process
   std::uint64_t samples_ = 0;

@@ -47,6 +47,8 @@ STROBE_SIGNAL_SAFE bool IsWait(int number) {
     case SYS_semop:
     case SYS_semtimedop:
     case SYS_io_getevents:
+    case SYS_io_pgetevents:
+    case SYS_io_uring_enter:
     case SYS_rt_sigtimedwait: return true;
     default: return false;
   }

@@ -225,7 +225,10 @@ STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context)
   if (Cause cause; Identify(info, target, cause)) {
     if (!Capture(target)) GlobalHandlerCounters().stale.fetch_add(1, std::memory_order_relaxed);
     if (cause.random_timer != nullptr) SetNextExpiry(*cause.random_timer);
-    if (cause.was_running && context != nullptr) RestartWait(*static_cast<ucontext_t*>(context));
+    // A thread that blocks all signals expects no wait of its to end by one.
+    const bool is_hidden = (let_through & BitOf(signal)) != 0;
+    if ((cause.was_running || is_hidden) && context != nullptr)
+      RestartWait(*static_cast<ucontext_t*>(context));
   } else if (context == nullptr || info == nullptr || info->si_code != SI_USER ||
              info->si_pid != 0 || !CaptureAwaited(target)) {
     GlobalHandlerCounters().foreign.fetch_add(1, std::memory_order_relaxed);

@@ -51,14 +51,14 @@ TEST_F(JitListTest, MayBeBegunAnew) {
   EXPECT_EQ(Find(0x1010), "");
 }
 
-TEST_F(JitListTest, IsOfAnotherProcessIfItIsOlderThanTheProfile) {
+TEST_F(JitListTest, IsOfAnotherProcessIfItIsOlderThanTheRecording) {
   Write("1000 100 first\n");
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   for (const int hours : {-1, 1}) {
     LoadedProfile loaded;
     loaded.profile.frames = {{0x1010, Frame::kNoModule}};
-    loaded.profile.time_ns = std::chrono::nanoseconds(now + std::chrono::hours(hours)).count();
-    names_.Name(loaded, process_);
+    names_.Name(loaded, process_,
+                std::chrono::nanoseconds(now + std::chrono::hours(hours)).count());
     EXPECT_EQ(loaded.symbols.functions.size(), hours < 0 ? 1u : 0u);
   }
 }
@@ -96,7 +96,7 @@ TEST_F(JitDumpOfProfileTest, NamesCodeThatWasNeverReplaced) {
                            {0x1008, Frame::kNoModule},
                            {0x2008, Frame::kNoModule},
                            {0x2008, 0}};
-  JitNames().Name(loaded, kProcess);
+  JitNames().Name(loaded, kProcess, 0);
   EXPECT_EQ(NameOf(loaded, 0), "first");
   EXPECT_EQ(NameOf(loaded, 1), "") << "one of two";
   EXPECT_EQ(NameOf(loaded, 2), "f");
@@ -107,8 +107,7 @@ TEST_F(JitDumpOfProfileTest, IsOfAnotherProcessIfItIsOlder) {
   LoadedProfile loaded;
   loaded.profile.frames = {{0x1080, Frame::kNoModule}};
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  loaded.profile.time_ns = std::chrono::nanoseconds(now + std::chrono::hours(1)).count();
-  JitNames().Name(loaded, kProcess);
+  JitNames().Name(loaded, kProcess, std::chrono::nanoseconds(now + std::chrono::hours(1)).count());
   EXPECT_EQ(NameOf(loaded, 0), "");
 }
 

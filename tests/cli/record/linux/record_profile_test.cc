@@ -110,7 +110,7 @@ TEST_F(RecordedProfilesTest, TimesHaveALimit) {
   const std::string path = (out_.path() / "sum.pb.gz").string();
   RecordingOutput output({.path = path, .destinations = {}, .shows_top = false}, Terminal());
   // Two moments of one value each.
-  RecordedProfiles profiles(output, 2 * (sizeof(ProfileMoment) + sizeof(std::int64_t)));
+  RecordedProfiles profiles(output, 0, 2 * (sizeof(ProfileMoment) + sizeof(std::int64_t)));
   for (int period = 0; period < 2; ++period) {
     MadeProfile made;
     const std::uint32_t row = made.Add({"main"}, {2});
