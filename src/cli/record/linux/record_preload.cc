@@ -312,9 +312,10 @@ int RecordPreloaded(const RecordOptions& options, RecordingOutput& output) {
   }
   const std::string library = FindLibrary(LibraryFor(options));
   if (library.empty() || library.find_first_of(": ") != std::string::npos) {
-    return output.Fail(
-        "the library to preload is not where this command looks for it (src/preload of its build, "
-        "or the installed libraries), or its path has a colon or a space");
+    return output.Fail(absl::StrCat(
+        LibraryFor(options),
+        " is not where this command looks for it (src/preload of its build, of which ninja makes "
+        "all, or the installed libraries), or its path has a colon or a space"));
   }
   Child child;
   const int status = PreloadedRecording(options, output, child).Run(program.path, library);
