@@ -9,8 +9,8 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x4A695444;  // "JiTD"
-constexpr std::uint64_t kHasCpuTimes = 1;     // of the flags: those of a counter of the processor
+constexpr std::uint32_t kDumpMagic = 0x4A695444;  // "JiTD"
+constexpr std::uint64_t kHasCpuTimes = 1;  // of the flags: those of a counter of the processor
 constexpr std::uint32_t kLoad = 0;
 constexpr std::uint32_t kMove = 1;
 
@@ -68,7 +68,7 @@ bool JitDump::ReadHeader(const ByteSource& file) {
   std::array<std::byte, sizeof(FileHeader)> bytes{};
   if (!file.ReadAt(0, bytes)) return false;
   const auto header = *BeginOf<FileHeader>(bytes);
-  if (header.magic != kMagic || header.bytes < sizeof(FileHeader)) return false;
+  if (header.magic != kDumpMagic || header.bytes < sizeof(FileHeader)) return false;
   has_monotonic_times_ = (header.flags & kHasCpuTimes) == 0;
   read_bytes_ = header.bytes;
   return true;
