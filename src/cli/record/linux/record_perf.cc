@@ -7,15 +7,14 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
-#include <future>
 #include <memory>
 #include <span>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "background_delivery.h"
 #include "child.h"
 #include "perf_session.h"
 #include "record/record.h"
@@ -47,8 +46,8 @@ class PerfRecording {
  private:
   // Until `is_over` says so: see PerfSession.
   absl::Status Record(std::span<pollfd> polled, std::function<bool()> is_over);
-  // Delivers what was recorded so far, on a thread of its own, because a server may be slow.
-  // Nothing if the delivery before has not ended: the next one has both.
+  // Begins to deliver what was recorded so far. Nothing if the delivery before has not ended: the
+  // next one has both.
   absl::Status EndPeriod();
   // Ends the recording, and delivers the rest. False if any delivery has failed.
   bool End(const absl::Status& status);
@@ -60,9 +59,8 @@ class PerfRecording {
   const std::chrono::steady_clock::duration period_;  // of each profile; 0: one at the end
   PerfSession session_;
   PerfSession::Title title_;
-  PerfCounts before_;           // of the periods that have ended
-  std::future<bool> delivery_;  // of the last of them
-  bool is_written_ = true;
+  PerfCounts before_;            // of the periods that have ended
+  BackgroundDelivery delivery_;  // of the last of them
 };
 
 absl::Status PerfRecording::Record(std::span<pollfd> polled, std::function<bool()> is_over) {
@@ -79,30 +77,23 @@ absl::Status PerfRecording::Record(std::span<pollfd> polled, std::function<bool(
 
 absl::Status PerfRecording::EndPeriod() {
   const PerfCounts counts = session_.recorder().counts();
-  const bool is_busy =
-      delivery_.valid() && delivery_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
-  if (is_busy || counts.samples == 0) return absl::OkStatus();
+  if (delivery_.IsBusy() || counts.samples == 0) return absl::OkStatus();
   absl::StatusOr<LoadedProfile> loaded = session_.recorder().EndPeriod();
   if (!loaded.ok()) return loaded.status();
   before_.samples += counts.samples;
   before_.lost += counts.lost;
-  if (delivery_.valid()) is_written_ = delivery_.get() && is_written_;
   output_.BeginPeriods();
   const auto profile = std::make_shared<LoadedProfile>(*std::move(loaded));
-  const auto deliver = [this, profile] { return Deliver(std::move(*profile)); };
-  try {
-    delivery_ = std::async(std::launch::async, deliver);
-  } catch (const std::system_error&) {  // the system refuses the thread
-    is_written_ = deliver() && is_written_;
-  }
+  delivery_.Begin([this, profile] { return Deliver(std::move(*profile)); });
   return absl::OkStatus();
 }
 
 bool PerfRecording::End(const absl::Status& status) {
   absl::StatusOr<LoadedProfile> loaded = session_.recorder().Finish(status);
-  if (delivery_.valid()) is_written_ = delivery_.get() && is_written_;
+  const bool has_delivered = delivery_.Await();
   const bool is_empty = loaded.ok() && loaded->profile.samples.empty();
-  return (is_empty && before_.samples > 0) || Deliver(std::move(loaded)) ? is_written_ : false;
+  const bool has_rest = !is_empty || before_.samples == 0;
+  return (!has_rest || Deliver(std::move(loaded))) && has_delivered;
 }
 
 bool PerfRecording::Deliver(absl::StatusOr<LoadedProfile> loaded) {

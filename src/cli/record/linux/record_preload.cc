@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "background_delivery.h"
 #include "child.h"
 #include "mapped_files.h"
 #include "record/record.h"
@@ -78,6 +78,11 @@ double ExportPeriodS(const RecordOptions& options) {
   return every_s > 0 ? std::min<double>(every_s, kExportPeriodS) : kExportPeriodS;
 }
 
+// The value of kRecordingUntilVariable.
+std::string UntilText(SteadyClock::time_point until) {
+  return absl::StrCat(std::chrono::nanoseconds(until.time_since_epoch()).count());
+}
+
 Variables VariablesFor(const RecordOptions& options, const std::string& library,
                        const RecordingFolder& folder, const RecordingWorker& worker,
                        SteadyClock::time_point until) {
@@ -91,11 +96,7 @@ Variables VariablesFor(const RecordOptions& options, const std::string& library,
                       {"STROBE_RECORD_SYMBOLS", "none"}};
   // Also where there is none: this may be a part of another recording.
   if (options.duration_s > 0 || std::getenv(kRecordingUntilVariable) != nullptr) {
-    variables.emplace_back(
-        kRecordingUntilVariable,
-        options.duration_s > 0
-            ? absl::StrCat(std::chrono::nanoseconds(until.time_since_epoch()).count())
-            : "");
+    variables.emplace_back(kRecordingUntilVariable, options.duration_s > 0 ? UntilText(until) : "");
   }
   if (options.hz)
     variables.emplace_back("STROBE_RECORD_CPU_FREQUENCY_HZ", absl::StrCat(*options.hz));
@@ -122,7 +123,8 @@ std::int64_t UnixNs() {
   return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// The CPU time of the processes that have ended, and whose end somebody has waited for.
+// The CPU time of all processes below this one that have ended and whose status their parents have
+// collected.
 std::int64_t UsedByChildrenNs() {
   rusage used{};
   getrusage(RUSAGE_CHILDREN, &used);
@@ -150,7 +152,6 @@ class PreloadedRecording {
   // Delivers what has been taken so far. Nothing if the delivery before has not ended: the next one
   // has both.
   void EndPeriod();
-  // The same on a thread of its own, because a server may be slow.
   void BeginDelivery();
   // Until it has ended. The program gets its signals meanwhile.
   void AwaitDelivery();
@@ -161,7 +162,7 @@ class PreloadedRecording {
   std::unique_ptr<RecordedProfiles> profiles_ =
       std::make_unique<RecordedProfiles>(output_, begin_unix_ns_);
   std::uint64_t samples_before_ = 0;  // those that earlier periods have delivered
-  std::future<void> delivery_;        // of the period before
+  BackgroundDelivery delivery_;       // of the period before
   Child& child_;
   const RecordingFolder folder_;
   RecordingWorker worker_{options_.mode == RecordingMode::kWorker ? folder_.private_path() : ""};
@@ -205,30 +206,23 @@ void PreloadedRecording::TakeLast() {
 }
 
 void PreloadedRecording::EndPeriod() {
-  const bool is_busy =
-      delivery_.valid() && delivery_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  const bool is_busy = delivery_.IsBusy();
   profiles_->Take(folder_.path());
   if (is_busy || profiles_->empty()) return;
   samples_before_ += profiles_->samples();
-  if (!delivery_.valid()) output_.BeginPeriods();
+  if (!delivery_.has_begun()) output_.BeginPeriods();
   BeginDelivery();
 }
 
 void PreloadedRecording::BeginDelivery() {
   const std::shared_ptr<RecordedProfiles> full = std::move(profiles_);
   profiles_ = std::make_unique<RecordedProfiles>(output_, begin_unix_ns_);
-  const auto deliver = [full, id = static_cast<std::uint64_t>(child_.id())] { full->Finish(id); };
-  try {
-    delivery_ = std::async(std::launch::async, deliver);
-  } catch (const std::system_error&) {  // the system refuses the thread
-    deliver();
-  }
+  const auto id = static_cast<std::uint64_t>(child_.id());
+  delivery_.Begin([full, id] { return full->Finish(id); });
 }
 
 void PreloadedRecording::AwaitDelivery() {
-  if (!delivery_.valid()) return;
-  while (delivery_.wait_for(kLastTakePeriod) != std::future_status::ready) child_.Update();
-  delivery_.get();
+  delivery_.Await([this] { child_.Update(); });
 }
 
 void PreloadedRecording::Attend() {
@@ -250,9 +244,8 @@ void PreloadedRecording::Attend() {
 
 // A worker ends its recordings when the variable of its own process says so.
 void PreloadedRecording::BeginWorker() {
-  const std::int64_t until_ns = std::chrono::nanoseconds(until_.time_since_epoch()).count();
   if (options_.duration_s > 0)
-    setenv(kRecordingUntilVariable, std::to_string(until_ns).c_str(), /*replace=*/1);
+    setenv(kRecordingUntilVariable, UntilText(until_).c_str(), /*replace=*/1);
   worker_.Begin();
 }
 
@@ -275,7 +268,7 @@ int PreloadedRecording::Run(const std::string& program, const std::string& libra
     return output_.Fail(absl::StrCat(program, ": ", std::strerror(error)), kCannotRun);
   files_.emplace(child_.id());
   Attend();
-  const bool has_delivered = delivery_.valid();
+  const bool has_delivered = delivery_.has_begun();
   AwaitDelivery();
   if (!has_delivered) profiles_->SetUsed(UsedByChildrenNs());
   if (!has_delivered || !profiles_->empty()) BeginDelivery();
