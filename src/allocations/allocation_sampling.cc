@@ -71,11 +71,6 @@ void PrepareHeap() {
   heap.stacks.Clear();
 }
 
-// True on a thread that Strobe has begun.
-bool IsOnOwnThread() {
-  return IsOwnThread(NativePlatform::CurrentThreadId(), NativePlatform::ForkCount());
-}
-
 }  // namespace
 
 constinit ZeroedTable<LiveBlocks<>> live_blocks;
@@ -86,7 +81,7 @@ void* TakeAllocation(void* block, std::size_t size) noexcept {
   const SampledAmounts amounts =
       allocation_sampler.Take(size, interval_bytes.load(std::memory_order_relaxed), NewSeed());
   // What Strobe's own threads allocate is not the program's.
-  if (amounts.count > 0 && block != nullptr && !IsOnOwnThread()) {
+  if (amounts.count > 0 && block != nullptr && !IsOnOwnThread<NativePlatform>()) {
     const ProcessSink::Use use(sink);
     // By option, the block is kept with its stack until it is freed.
     const bool keeps_block = keeps_live_blocks.load(std::memory_order_relaxed) && MayWriteHeap();

@@ -16,10 +16,8 @@ namespace STROBE_HIDDEN internal {
 // A constant-initialized global. Begin and Close: control plane. The rest is signal-safe.
 class WaitSink {
  public:
-  // The mean distance of sampled points on the axis of delays.
-  static constexpr std::int64_t kIntervalNs = 1'000'000;
-
-  // As ProcessSink::Open, with such an interval: 1 to kMaxSamplingInterval.
+  // As ProcessSink::Open. The interval is the mean distance of sampled points on the axis of
+  // delays: 1 to kMaxSamplingInterval.
   template <class Prepare>
   [[nodiscard]] bool Begin(const EventTarget& target, std::int64_t interval_ns,
                            const Prepare& prepare) {
@@ -49,7 +47,7 @@ class WaitSink {
 
  private:
   ProcessSink sink_;
-  std::atomic<std::int64_t> interval_ns_{kIntervalNs};
+  std::atomic<std::int64_t> interval_ns_{1};
 };
 
 }  // namespace internal

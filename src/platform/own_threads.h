@@ -26,6 +26,11 @@ class OwnThreadMark {
 inline constexpr int kMaxOwnThreads = 64;
 
 [[nodiscard]] bool IsOwnThread(std::uint64_t thread_id, std::uint64_t forks);
+// True on such a thread.
+template <class Platform>
+[[nodiscard]] bool IsOnOwnThread() {
+  return IsOwnThread(Platform::CurrentThreadId(), Platform::ForkCount());
+}
 // Of all marked threads, also of those that have ended, in this process and its parents.
 [[nodiscard]] std::int64_t OwnThreadsCpuTimeNs(std::uint64_t forks, ReadThreadClock read_clock);
 

@@ -32,8 +32,6 @@ using strobe::internal::RenameThisThread;
 using strobe::internal::SetMask;
 using strobe::internal::SetMaskOfProgram;
 
-;
-
 using CreateThread = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 using CreateC11Thread = int(thrd_t*, thrd_start_t, void*);
 using SetName = int(pthread_t, const char*);

@@ -21,14 +21,12 @@ namespace {
 
 using strobe::NativePlatform;
 using strobe::SystemClock;
-using strobe::internal::IsOwnThread;
+using strobe::internal::IsOnOwnThread;
 using strobe::internal::IsSamplingConditions;
 using strobe::internal::IsSamplingContentions;
 using strobe::internal::Next;
 using strobe::internal::NoteConditionWait;
 using strobe::internal::NoteContention;
-
-;
 
 using Mutex = pthread_mutex_t;
 using ReadWriteLock = pthread_rwlock_t;
@@ -62,11 +60,6 @@ constinit Next<int(mtx_t*, const timespec*)> timed_c11{"mtx_timedlock"};
 constinit Next<int(cnd_t*, mtx_t*)> wait_c11{"cnd_wait"};
 constinit Next<int(cnd_t*, mtx_t*, const timespec*)> timed_c11_condition{"cnd_timedwait"};
 
-// The profiler's own threads wait, too.
-bool IsOnOwnThread() {
-  return IsOwnThread(NativePlatform::CurrentThreadId(), NativePlatform::ForkCount());
-}
-
 // What wait() returns. Its time is told to `note` if `is_sampling`. The stack of the sample begins
 // at the caller of the function that this is a part of. A mutex that its own thread asks for once
 // more gives an error at once: that is no wait.
@@ -76,7 +69,9 @@ STROBE_ALWAYS_INLINE int Timed(bool is_sampling, const Note& note, const Wait& w
   const std::int64_t begin_ns = SystemClock().MonotonicNs();
   const int result = wait();
   const int saved_errno = errno;
-  if (result != EDEADLK && !IsOnOwnThread()) note(SystemClock().MonotonicNs() - begin_ns);
+  // The profiler's own threads wait, too.
+  if (result != EDEADLK && !IsOnOwnThread<NativePlatform>())
+    note(SystemClock().MonotonicNs() - begin_ns);
   errno = saved_errno;
   asm volatile("" ::: "memory");  // no tail call: the number of frames is fixed
   return result;

@@ -23,7 +23,8 @@ from live_recordings import column, name_of, Recorder, rows_with, TIMEOUT_S, Use
 from until_seen import work_until  # noqa: E402
 
 SKIPPED = 77
-NOBODY = 65534
+NOBODY = 65534  # the id of a user and of a group without rights
+# Arguments of Popen and run: who the process is.
 AS_NOBODY = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 HZ = 997
 SIGMAS = 7

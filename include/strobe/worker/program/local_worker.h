@@ -19,8 +19,8 @@ class RemoteChannels;
 // `own_area` has the channels of the program if that is this process; else nullptr.
 using Serve = std::function<ServeEnd(const WorkerSocket& socket, const SharedArea* own_area)>;
 
-// For a process that is a worker and nothing else: each program takes some descriptors for its
-// threads and images.
+// For a process that serves or records others and does nothing else: each program takes some
+// descriptors for its threads, images and events.
 void RaiseDescriptorLimit();
 
 // If this process was begun as a worker, serves its program, and exits: with status 0 if that was

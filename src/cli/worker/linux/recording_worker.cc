@@ -1,13 +1,13 @@
 #include "recording_worker.h"
 
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <optional>
 #include <utility>
 
+#include "../../../platform/linux/files/few_files.h"
 #include "strobe/platform/linux/descriptor.h"
 #include "strobe/worker/program/local_worker.h"
 #include "strobe/worker/serve/worker_listener.h"
@@ -15,12 +15,6 @@
 #include "worker_output.h"
 
 namespace strobe::internal {
-namespace {
-
-// A process that may have fewer files has none for a worker.
-constexpr rlim_t kLeastFiles = 64;
-
-}  // namespace
 
 struct RecordingWorker::Listening {
   Descriptor stop{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};  // readable when all shall end
@@ -34,10 +28,8 @@ struct RecordingWorker::Listening {
 };
 
 RecordingWorker::RecordingWorker(const std::string& folder) {
-  rlimit limit{};
-  // The program is begun by this process, which needs its own files for that.
-  if (folder.empty() || getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < kLeastFiles)
-    return;
+  // This process needs files to begin the program.
+  if (folder.empty() || HasFewFiles()) return;
   absl::StatusOr<Serve> serve = ServeWithAskedOutput();
   absl::StatusOr<ListeningSocket> socket = ListeningSocket::Open(folder + "/worker/socket");
   if (!serve.ok() || !socket.ok()) return;
@@ -56,7 +48,8 @@ void RecordingWorker::Begin() {
   listening_->thread = LinuxPlatform::RunOnOwnThread("strobe-listen", [own = listening_.get()] {
     static_cast<void>(own->listener.Run(own->stop.get()));
   });
-  // Without a thread nobody answers: programs see at once that nobody listens.
+  // The socket goes with the listener. A program that connects is refused at once, and begins a
+  // worker of its own.
   if (!listening_->thread.IsRunning()) listening_.reset();
 }
 

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "few_files.h"
 #include "strobe/base/page.h"
 #include "strobe/export/profile_directories.h"
 #include "strobe/platform/linux/descriptor.h"
@@ -30,7 +30,6 @@ using internal::kPageBytes;
 
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kDirectoryMode = 0700;
-constexpr rlim_t kFewFiles = 64;
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE of <linux/fs.h>
 
@@ -142,8 +141,7 @@ class LinuxDirectory final : public ProfileDirectory {
 
   // False as well in a process that may open few files: none of them is held.
   [[nodiscard]] bool IsThere() const override {
-    rlimit limit{};
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < kFewFiles) return false;
+    if (internal::HasFewFiles()) return false;
     struct stat status {};
     return file_.is_open() && fstat(file_.get(), &status) == 0 && status.st_nlink > 0;
   }
