@@ -11,10 +11,21 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 
+LAST_WORDS = 300  # characters of what a failed test has said
+
+
+def lines_of(text):
+    return [line.strip() for line in (text or "").splitlines() if line.strip()]
+
+
 def skip_reason(text):
     """The last line a test wrote: by our convention its reason to skip."""
-    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
-    return lines[-1] if lines else "no reason given"
+    return (lines_of(text) or ["no reason given"])[-1]
+
+
+def last_words(test):
+    """The end of what a failed test wrote, because the whole may be far above the summary, or not kept."""
+    return " | ".join([*lines_of(test.get("stdout"))[-4:], *lines_of(test.get("stderr"))[-4:]])[-LAST_WORDS:]
 
 
 def cases_of(xml_path):
@@ -26,8 +37,9 @@ def cases_of(xml_path):
     for case in tree.iter("testcase"):
         name = f"{case.get('classname')}.{case.get('name')}"
         skipped = case.find("skipped")
-        if case.find("failure") is not None:
-            yield name, "failed", ""
+        failure = case.find("failure")
+        if failure is not None:
+            yield name, "failed", " ".join((failure.get("message") or "").split())[:LAST_WORDS]
         elif skipped is not None:
             yield name, "skipped", " ".join((skipped.get("message") or skipped.text or "").split("\n")[1:]).strip()
         elif case.get("status") == "notrun" and ".DISABLED_" in name:
@@ -72,7 +84,7 @@ def main():
         elif not any(case_result == "failed" for _, case_result, _ in cases):
             # It crashed, ran out of time, or a sanitizer ended it: more than the report of its
             # cases can say.
-            count("failed", name, f"{result.lower()}, exit status {test.get('returncode')}")
+            count("failed", name, f"{result.lower()}, exit status {test.get('returncode')}: {last_words(test)}")
     print(counts["passed"], counts["failed"], counts["skipped"], "%g" % chance, file=sys.stderr)
 
 
