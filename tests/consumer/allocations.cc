@@ -6,6 +6,10 @@
 #include <memory>
 #include <vector>
 
+// Of 100 MB. The thread's first point was drawn with the interval before, which is 512 KiB in the
+// mean: it is farther than 20 MB with a probability of 10^-17.
+constexpr std::int64_t kSeenBytes = 80'000'000;
+
 int main(int argc, char** argv) {
   strobe::ProfilerOptions options;
   options.exporter.directory = argc > 1 ? argv[1] : "profiles";
@@ -14,8 +18,7 @@ int main(int argc, char** argv) {
   const strobe::AllocationSampling sampling(profiler, {.interval_bytes = 1 << 10});
   const std::vector<std::unique_ptr<char[]>> blocks = [] {
     std::vector<std::unique_ptr<char[]>> made;
-    // Few enough for the ring, also where the collector gets no turn meanwhile.
-    for (int i = 0; i < 100; ++i) made.push_back(std::make_unique<char[]>(100'000));
+    for (int i = 0; i < 1000; ++i) made.push_back(std::make_unique<char[]>(100'000));
     return made;
   }();
   const absl::StatusOr<strobe::Profile> profile =
@@ -26,5 +29,5 @@ int main(int argc, char** argv) {
   }
   std::printf("start: %s\nsampling: %s\nlive: %lld\n", started.ToString().c_str(),
               sampling.status().ToString().c_str(), static_cast<long long>(live_bytes));
-  return blocks.size() == 100 && live_bytes > 9'000'000 ? 0 : 1;
+  return blocks.size() == 1000 && live_bytes > kSeenBytes ? 0 : 1;
 }
