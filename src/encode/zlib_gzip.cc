@@ -12,7 +12,7 @@ namespace {
 
 // Level 1 takes less than half of the default level's time, for a result that is about an eighth
 // larger (a profile of 20,000 stacks); profiles are written every minute and read rarely.
-constexpr int kLevel = 1;
+constexpr int kZlibLevel = 1;
 constexpr int kGzipWindowBits = 15 + 16;  // the largest window, with a gzip header
 constexpr int kMemoryLevel = 8;           // zlib's own default
 constexpr int kUnknownSystem =
@@ -23,7 +23,7 @@ constexpr std::size_t kChunkBytes = std::size_t{1} << 30;  // zlib counts in uns
 
 absl::StatusOr<std::string> Gzip(std::string_view bytes) {
   z_stream stream = {};
-  if (deflateInit2(&stream, kLevel, Z_DEFLATED, kGzipWindowBits, kMemoryLevel,
+  if (deflateInit2(&stream, kZlibLevel, Z_DEFLATED, kGzipWindowBits, kMemoryLevel,
                    Z_DEFAULT_STRATEGY) != Z_OK) {
     return absl::ResourceExhaustedError("no memory to compress a profile");
   }

@@ -20,8 +20,8 @@ constexpr std::string_view kDamagedSuffix = ".damaged";
 constexpr std::string_view kTemporarySuffix = ".tmp";
 
 // The header: this text, then the length of the rest and its CRC-32, each as 16 hexadecimal digits.
-constexpr std::string_view kMagic = "strobe spool 1\n";
-constexpr std::size_t kHeaderBytes = kMagic.size() + 2 * 16 + 1;
+constexpr std::string_view kSpoolMagic = "strobe spool 1\n";
+constexpr std::size_t kHeaderBytes = kSpoolMagic.size() + 2 * 16 + 1;
 
 std::uint32_t Checksum(std::string_view bytes) {
   return static_cast<std::uint32_t>(
@@ -29,7 +29,7 @@ std::uint32_t Checksum(std::string_view bytes) {
 }
 
 std::string WithHeader(std::string_view bytes) {
-  std::string file(kMagic);
+  std::string file(kSpoolMagic);
   file.reserve(kHeaderBytes + bytes.size());
   file += absl::StrFormat("%016x%016x\n", bytes.size(), Checksum(bytes));
   file += bytes;
@@ -41,7 +41,7 @@ std::optional<std::string_view> WithoutHeader(std::string_view file) {
   if (file.size() < kHeaderBytes) return std::nullopt;
   const std::string_view bytes = file.substr(kHeaderBytes);
   const std::string header = absl::StrFormat("%016x%016x\n", bytes.size(), Checksum(bytes));
-  if (!file.starts_with(kMagic) || file.substr(kMagic.size(), header.size()) != header)
+  if (!file.starts_with(kSpoolMagic) || file.substr(kSpoolMagic.size(), header.size()) != header)
     return std::nullopt;
   return bytes;
 }

@@ -23,6 +23,21 @@ def namespaces(text):
         yield code.count("\n", 0, match.start()) + 1, "".join(match.group(1).replace("STROBE_HIDDEN", "").split())
 
 
+def file_names(text):
+    """(line, name, definition) of each type, alias, constant and variable of a file's own, in its anonymous namespaces."""
+    scope, is_own = "", False
+    code = without_directives(blanked(text)).splitlines()
+    for number, (line, original) in enumerate(zip(code, text.splitlines()), 1):
+        if match := re.match(r"namespace\s*([\w:]*)\s*\{", re.sub(r"\bSTROBE_HIDDEN\s*", "", line)):
+            is_own = not match[1]
+            scope = match[1] or scope
+        elif re.match(r"\}\s*$", line):
+            is_own = False
+        elif is_own and (match := re.match(r"(?:class|struct|enum class|using|(?:const|constexpr|constinit|thread_local)\b[^(]*?)\s+(\w+)\s*(?:[={;\[]|:(?!:)|$)",
+                                           line)):
+            yield number, f"{scope}::{match[1]}", original
+
+
 def functions(text):
     """(first line, last line, heading) of each function body, those of lambdas at namespace level included."""
     code = without_directives(blanked(text))

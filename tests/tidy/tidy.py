@@ -37,6 +37,8 @@ ROOMS = {
     "cli": ["ui", "profile", "jit", "perf", "readers", "commands", "worker", "record", "live"],
 }
 SYSTEMS = {"linux", "windows"}  # the part of a folder, or of a room, that is one system's
+# The folders of src/ that are libraries or programs of their own; all others are in the library strobe. Examples are a program each.
+LIBRARIES = {"allocations", "cli", "exceptions", "http", "locks", "preload", "process", "worker"}
 MAX_FOLDER_FILES = 22
 NAMESPACES = {"strobe", "strobe::internal", "strobe::testing", "internal", "testing", ""}
 MAX_FILE_LINES = 440
@@ -217,8 +219,32 @@ def check_folders(root):
                 yield f"{folder.relative_to(root)}:1: {count} files (at most {MAX_FOLDER_FILES}): give them rooms"
 
 
+def library_of(relative):
+    """The library that a source below src/ is compiled into: its files may meet in one translation unit."""
+    folder = relative.parts[0]
+    return folder if folder in LIBRARIES else "strobe"
+
+
+def check_units(root):
+    """Files of one library have names of their own: which of them meet in a unit depends on their number. Two systems' files never do."""
+    seen = {}
+    for path in cxx_files(root / "src", (".cc",)):
+        where, relative = path.relative_to(root), path.relative_to(root / "src")
+        if relative.parts[0] == "examples":
+            continue
+        systems = SYSTEMS & set(relative.parts)
+        for number, name, definition in source.file_names(path.read_text()):
+            others = seen.setdefault((library_of(relative), name), [])
+            for other, other_systems, other_definition in others:
+                may_meet = not systems or not other_systems or systems == other_systems
+                if other != where and may_meet and not (definition == other_definition and definition.startswith("using ")):
+                    yield f"{where}:{number}: {name.rsplit('::')[-1]} is a name of {other}, too: both may be in one unit of a unity build"
+            others.append((where, systems, definition))
+
+
 def check_tree(root):
     yield from check_folders(root)
+    yield from check_units(root)
     for base in ("include/strobe", "src"):
         for path in cxx_files(root / base):
             where, relative, text = path.relative_to(root), path.relative_to(root / base), path.read_text()

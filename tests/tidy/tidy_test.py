@@ -45,6 +45,17 @@ class TidyTest(unittest.TestCase):
     def test_good_tree(self):
         self.accepts({})
 
+    def test_a_name_of_two_files_of_a_library(self):
+        def named(definition, space="strobe::internal"):
+            return f"namespace {space} {{\nnamespace {{\n{definition}\n}}  // namespace\n}}\n"
+        for one, other in (("constexpr int kMost = 1;", "constexpr long kMost = 2;"), ("struct Part {", "class Part {"),
+                           ("using Part = int;", "using Part = long;"), ("constinit std::atomic<int> parts{0};", "constinit int parts = 0;")):
+            self.reports("is a name of src/base/a.cc, too", {"src/base/a.cc": named(one), "src/unwind/b.cc": named(other)})
+            self.accepts({"src/http/a.cc": named(one), "src/unwind/b.cc": named(other)})
+            self.accepts({"src/base/a.cc": named(one), "src/unwind/b.cc": named(other, "strobe")})
+            self.accepts({"src/platform/linux/a.cc": named(one), "src/platform/windows/b.cc": named(other)})
+        self.accepts({"src/base/a.cc": named("using Part = int;"), "src/unwind/b.cc": named("using Part = int;")})
+
     def test_include_of_a_higher_folder(self):
         self.reports("src/base/a.cc:2: base/ must not include strobe/ring/good.h",
                      {"src/base/a.cc": '\n#include "strobe/ring/good.h"\n'})

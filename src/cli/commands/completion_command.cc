@@ -18,7 +18,7 @@ std::string WithoutQuotes(std::string text) {
   return text.substr(0, text.find('\n'));
 }
 
-std::vector<std::string> OptionNames(const CLI::App& command) {
+std::vector<std::string> NamesOfOptions(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
@@ -34,7 +34,7 @@ std::string Bash(const CLI::App& app, const std::vector<std::string>& names) {
                   "  case ${COMP_WORDS[1]} in\n");
   for (const std::string& name : names) {
     absl::StrAppend(&script, "    ", name, ") options='",
-                    absl::StrJoin(OptionNames(*app.get_subcommand(name)), " "), "' ;;\n");
+                    absl::StrJoin(NamesOfOptions(*app.get_subcommand(name)), " "), "' ;;\n");
   }
   return script +
          "  esac\n"

@@ -10,7 +10,7 @@ namespace strobe::internal {
 namespace {
 
 // A name that is longer has no near one.
-constexpr std::size_t kMaxNameBytes = 100;
+constexpr std::size_t kMaxComparedBytes = 100;
 // An abbreviation leaves letters out: a letter that is wrong says more than some that are missing.
 constexpr std::size_t kWrongLetterCost = 8;
 constexpr std::size_t kMissingLetterCost = 1;
@@ -48,7 +48,7 @@ Distance DistanceBetween(std::string_view name, std::string_view known) {
 
 std::string_view NearestName(std::string_view name, std::span<const std::string_view> names) {
   std::string_view nearest;
-  if (name.empty() || name.size() > kMaxNameBytes) return nearest;
+  if (name.empty() || name.size() > kMaxComparedBytes) return nearest;
   std::size_t least = std::numeric_limits<std::size_t>::max();
   for (const std::string_view known : names) {
     const Distance distance = DistanceBetween(name, known);

@@ -44,7 +44,7 @@ struct DatadogTags {
 
 constexpr internal::Host kHost{"a host's name or address"};
 constexpr internal::Host kSite{"a host's name, such as datadoghq.eu"};
-constexpr Between<std::int64_t> kPort{1, 65535, "an integer from 1 to 65535"};
+constexpr Between<std::int64_t> kAgentPort{1, 65535, "an integer from 1 to 65535"};
 constexpr DatadogTags kTags{"key:value,key:value"};
 
 constexpr std::array kDatadogTable = {
@@ -63,7 +63,7 @@ constexpr std::array kDatadogTable = {
         "DD_TRACE_AGENT_URL", "datadog.agent_url", "The agent's URL; beats its host and port."),
     FieldRow<DatadogOptions, &DatadogOptions::agent_host, kHost>(
         "DD_AGENT_HOST", "datadog.agent_host", "The agent's host."),
-    FieldRow<DatadogOptions, &DatadogOptions::agent_port, kPort>(
+    FieldRow<DatadogOptions, &DatadogOptions::agent_port, kAgentPort>(
         "DD_TRACE_AGENT_PORT", "datadog.agent_port", "The agent's port."),
     FieldRow<DatadogOptions, &DatadogOptions::agentless, kSwitch>(
         "DD_PROFILING_AGENTLESS", "datadog.agentless", "Whether profiles go to Datadog itself."),

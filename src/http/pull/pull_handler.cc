@@ -30,13 +30,13 @@ struct ShortLine {
 };
 constexpr ShortLine kAddress{"an address or a host's name"};
 constexpr ShortLine kToken{"up to 255 printable characters without spaces", true};
-constexpr Between<std::int64_t> kPort{0, 65535, "an integer from 0 to 65535"};
+constexpr Between<std::int64_t> kListeningPort{0, 65535, "an integer from 0 to 65535"};
 constexpr Between<std::int64_t> kSeconds{1, 3600, "an integer from 1 to 3600"};
 
 constexpr std::array kPullTable = {
     FieldRow<PullServerOptions, &PullServerOptions::address, kAddress>(
         "STROBE_PULL_ADDRESS", "pull.address", "Where the server listens."),
-    FieldRow<PullServerOptions, &PullServerOptions::port, kPort>(
+    FieldRow<PullServerOptions, &PullServerOptions::port, kListeningPort>(
         "STROBE_PULL_PORT", "pull.port", "The server's port; 0 takes one that is free."),
     FieldRow<PullServerOptions, &PullServerOptions::token, kToken>(
         "STROBE_PULL_TOKEN", "pull.token", "What each request needs as its token."),

@@ -46,7 +46,7 @@ struct KeptFile {
   std::atomic<std::uint64_t> event{0};  // of the file's identity
   KnownFile file;
 };
-constinit std::array<KeptFile, LinuxThreadFile::kMaxKeptFiles> kept_files{};
+constinit std::array<KeptFile, LinuxThreadFile::kMaxKeptFiles> kept_thread_files{};
 
 // Of this process among its parents, never 0. It wraps.
 std::uint32_t ThisProcess() {
@@ -129,7 +129,7 @@ int KeepThreadFile(const KnownFile& file) {
   const std::uint32_t own = ThisProcess();
   const int most = MostKeptFiles();
   for (int place = 0; place < most; ++place) {
-    KeptFile& kept = kept_files[static_cast<std::size_t>(place)];
+    KeptFile& kept = kept_thread_files[static_cast<std::size_t>(place)];
     std::uint32_t owner = kept.owner.load(std::memory_order_acquire);
     if (owner / 2 == own ||
         !kept.owner.compare_exchange_strong(owner, 2 * own + 1, std::memory_order_acq_rel))
@@ -145,14 +145,14 @@ int KeepThreadFile(const KnownFile& file) {
 }
 
 int KeptThreadFile(int handle) {
-  const KeptFile& kept = kept_files[PlaceOf(handle)];
+  const KeptFile& kept = kept_thread_files[PlaceOf(handle)];
   const bool is_own = kept.owner.load(std::memory_order_acquire) == 2 * ProcessOf(handle) &&
                       ProcessOf(handle) == ThisProcess();
   return is_own ? kept.file.Number() : -1;
 }
 
 void DropThreadFile(int handle) {
-  KeptFile& kept = kept_files[PlaceOf(handle)];
+  KeptFile& kept = kept_thread_files[PlaceOf(handle)];
   const std::uint32_t own = ProcessOf(handle);
   std::uint32_t owner = 2 * own;
   if (own != ThisProcess() ||
@@ -164,13 +164,14 @@ void DropThreadFile(int handle) {
 }
 
 STROBE_SIGNAL_SAFE int ThreadFileNumber(int handle) noexcept {
-  return handle < 0 ? -1 : kept_files[PlaceOf(handle)].number.load(std::memory_order_relaxed);
+  return handle < 0 ? -1
+                    : kept_thread_files[PlaceOf(handle)].number.load(std::memory_order_relaxed);
 }
 
 STROBE_SIGNAL_SAFE bool IsThreadFileEvent(int handle) noexcept {
   std::uint64_t event = 0;
   return ioctl(ThreadFileNumber(handle), PERF_EVENT_IOC_ID, &event) == 0 &&
-         event == kept_files[PlaceOf(handle)].event.load(std::memory_order_relaxed);
+         event == kept_thread_files[PlaceOf(handle)].event.load(std::memory_order_relaxed);
 }
 
 void LinuxThreadFile::ObserveProcess(std::uint64_t process_id) {

@@ -10,7 +10,7 @@ namespace strobe::internal {
 namespace {
 
 // No header declares this. It is the same since Windows NT.
-using CurrentBlock = PEB*(NTAPI*)();
+using FindBlock = PEB*(NTAPI*)();
 using IsShutdownInProgress = BOOLEAN(NTAPI*)();
 constexpr int kMaxTries = 20;  // to get the lock
 
@@ -20,7 +20,7 @@ struct SystemFunctions {
 
   SystemFunctions() {
     const HMODULE library = GetModuleHandleW(L"ntdll.dll");
-    const auto block = FindFunction<CurrentBlock>(library, "RtlGetCurrentPeb");
+    const auto block = FindFunction<FindBlock>(library, "RtlGetCurrentPeb");
     if (block != nullptr)
       lock = static_cast<CRITICAL_SECTION*>(block()->Reserved4[2]);  // FastPebLock
     is_shutdown_in_progress =

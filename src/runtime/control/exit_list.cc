@@ -8,22 +8,22 @@
 namespace strobe::internal {
 namespace {
 
-constinit std::array<std::atomic<StoppedAtExit*>, kMaxArenas> places{};
+constinit std::array<std::atomic<StoppedAtExit*>, kMaxArenas> exit_places{};
 constinit std::atomic<bool> is_asked{false};
 
 }  // namespace
 
 void ExitList::Add(std::size_t place, StoppedAtExit* running, bool (*at_exit)(void (*function)())) {
-  places[place].store(running, std::memory_order_release);
+  exit_places[place].store(running, std::memory_order_release);
   if (!is_asked.exchange(true)) is_asked.store(at_exit(&StopAll));
 }
 
 bool ExitList::Remove(std::size_t place, StoppedAtExit* running) {
-  return places[place].compare_exchange_strong(running, nullptr, std::memory_order_acq_rel);
+  return exit_places[place].compare_exchange_strong(running, nullptr, std::memory_order_acq_rel);
 }
 
 void ExitList::StopAll() {
-  for (auto& place : places) {
+  for (auto& place : exit_places) {
     if (StoppedAtExit* const running = place.exchange(nullptr, std::memory_order_acq_rel))
       running->StopAtExit();
   }

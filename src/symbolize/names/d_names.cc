@@ -13,7 +13,7 @@ namespace {
 
 using Words = std::pair<std::string_view, std::string_view>;  // what is mangled, and what it means
 
-constexpr std::array<Words, 26> kBasicTypes{
+constexpr std::array<Words, 26> kBasicDTypes{
     {{"n", "typeof(null)"}, {"v", "void"},   {"g", "byte"},    {"h", "ubyte"},  {"s", "short"},
      {"t", "ushort"},       {"i", "int"},    {"k", "uint"},    {"l", "long"},   {"m", "ulong"},
      {"f", "float"},        {"d", "double"}, {"e", "real"},    {"o", "ifloat"}, {"p", "idouble"},
@@ -254,7 +254,7 @@ class DReader : DLiterals {
   void Type() {
     const Level level(*this);
     if (failed()) return;
-    if (const Words* const basic = TakeOne(kBasicTypes)) return Write(basic->second);
+    if (const Words* const basic = TakeOne(kBasicDTypes)) return Write(basic->second);
     if (const Words* const modifier = TakeOne(kTypeModifiers)) {
       Write(modifier->second);
       return Within("(", ")");

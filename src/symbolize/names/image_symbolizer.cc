@@ -76,7 +76,7 @@ namespace {
 using internal::ImageNames;
 
 // Of all names in a profile; further functions have no name. Only hostile images have so much text.
-constexpr std::size_t kMaxNameBytes = std::size_t{256} << 20;
+constexpr std::size_t kMaxFunctionNameBytes = std::size_t{256} << 20;
 
 ImageNames ReadNames(const Module& module, const SymbolFiles& files,
                      const ImageSymbolizerOptions& options) {
@@ -256,7 +256,7 @@ class ImageSymbolizer::Work {
     const Address address = profile_.frames[index].address;
     FrameSymbols& frame = symbols_.frames[index];
     std::string_view name = entry.names->Find(address - module.load_bias);
-    if (functions_.name_bytes() > kMaxNameBytes) {
+    if (functions_.name_bytes() > kMaxFunctionNameBytes) {
       frame.function = functions_.Unresolved(UnresolvedName(module, address), {});
       return;
     }

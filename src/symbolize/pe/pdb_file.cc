@@ -22,8 +22,8 @@ struct PdbHeader {
   std::uint32_t reserved;
   std::uint32_t directory_blocks;  // the block that lists the directory's
 };
-constexpr std::string_view kMagic("Microsoft C/C++ MSF 7.00\r\n\x1A\x44S\0\0\0",
-                                  sizeof(PdbHeader::magic));
+constexpr std::string_view kPdbMagic("Microsoft C/C++ MSF 7.00\r\n\x1A\x44S\0\0\0",
+                                     sizeof(PdbHeader::magic));
 constexpr std::uint32_t kMinBlockBytes = 512;
 constexpr std::uint32_t kMaxBlockBytes = 65536;
 
@@ -32,7 +32,7 @@ constexpr std::uint32_t kMaxBlockBytes = 65536;
 bool IsWholePdb(const ByteSource& source) {
   PdbHeader header{};
   if (!source.ReadAt(0, std::as_writable_bytes(std::span(&header, 1)))) return false;
-  return std::memcmp(header.magic.data(), kMagic.data(), kMagic.size()) == 0 &&
+  return std::memcmp(header.magic.data(), kPdbMagic.data(), kPdbMagic.size()) == 0 &&
          std::has_single_bit(header.block_bytes) && header.block_bytes >= kMinBlockBytes &&
          header.block_bytes <= kMaxBlockBytes &&
          std::uint64_t{header.block_bytes} * header.block_count <= source.size() &&

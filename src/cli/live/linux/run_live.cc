@@ -35,7 +35,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr double kUsualPeriodS = 1;
 // What is read of the files of code stays in memory within this.
-constexpr std::size_t kSymbolBytes = std::size_t{256} << 20;
+constexpr std::size_t kLiveSymbolBytes = std::size_t{256} << 20;
 // Behind a table that stays, for what the shell writes.
 constexpr std::size_t kLinesBehind = 3;
 
@@ -58,7 +58,7 @@ std::string WhatIsWatched(const RecordOptions& options) {
 // Functions alone: to look up the lines of code that has just been met would cost more than all the
 // rest.
 ImageSymbolizerOptions NamesIn(const SymbolSearch& search) {
-  ImageSymbolizerOptions options{.mode = SymbolMode::kNames, .cache_bytes = kSymbolBytes};
+  ImageSymbolizerOptions options{.mode = SymbolMode::kNames, .cache_bytes = kLiveSymbolBytes};
   options.search = search;
   options.search.fetch = nullptr;  // a server may be slow
   return options;
