@@ -176,7 +176,8 @@ class Conversion {
       const std::uint32_t account = LabelsOfThread(row_context.thread);
       LabelSet set = label_sets_[account]
                          .set.Joined(TraceLabels(context.trace))
-                         .Joined((*period_.labels)[context.labels()]);
+                         .Joined((*period_.labels)[context.labels()])
+                         .Joined((*period_.labels)[context.process_labels()]);
       if (std::ranges::binary_search(period_.slow_spans, context.span()))
         set = LabelSet({{std::string(kSlowLabel), std::string("true")}}).Joined(set);
       context_labels_[index] = InternLabels(std::move(set), account);

@@ -296,7 +296,7 @@ std::uint32_t Aggregator::LabelsOf(std::uint32_t key, const SampleContext& conte
     if (labels != kNone) return labels;
   }
   if (context.span() != 0) {
-    const std::uint32_t labels = LabelsOf(key, SampleContext(context.labels(), context.trace));
+    const std::uint32_t labels = LabelsOf(key, context.WithoutSpan());
     if (threads_[key].last_limit == Limit::kNone) threads_[key].last_limit = Limit::kSpans;
     return labels;
   }

@@ -16,8 +16,9 @@
 namespace strobe {
 namespace {
 
-static_assert(kOverflowContext + 1 + LabelTable::kMaxSets <= SampleContext::kLabelNumbers,
-              "a thread's word has room for each number");
+static_assert(kOverflowContext + 1 + LabelTable::kMaxSets <=
+                  std::min(SampleContext::kLabelNumbers, SampleContext::kProcessLabelNumbers),
+              "a context's word has room for each number");
 
 // A few bytes more than are kept, so that a text is cut at the same character as a longer one.
 constexpr std::size_t kMostKeyBytes = LabelSet::kMaxKeyBytes + 4;

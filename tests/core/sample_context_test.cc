@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
 #include <thread>
+#include <vector>
 
 namespace strobe {
 namespace {
@@ -72,6 +74,26 @@ TEST(TraceLabels, NameTheIdsThatAreNotZero) {
   EXPECT_EQ(set.labels().size(), 2u);
   EXPECT_EQ(set.Number(kTraceIdLabel), -1);
   EXPECT_EQ(set.Number(kSpanIdLabel), 2);
+}
+
+std::vector<std::uint64_t> told;
+void Keep(std::uint64_t number) noexcept { told.push_back(number); }
+
+TEST(ProcessContext, TellsAListenerWhatThereIsAndEachChange) {
+  internal::ProcessContext::SetLabels(5);
+  EXPECT_EQ(internal::ProcessContext::labels(), 5U);
+  internal::ProcessContext::Tell(&Keep);
+  internal::ProcessContext::SetLabels(6);
+  internal::ProcessContext::SetLabels(kNoContext);
+  EXPECT_EQ(told, (std::vector<std::uint64_t>{5, 6, kNoContext}));
+}
+
+TEST(ProcessContext, AWorkerAsksForThatOfItsProgram) {
+  internal::ProcessContext::SetLabels(5);
+  EXPECT_EQ(internal::ProcessContext::LabelsOfProgram(), 5U);
+  internal::ProcessContext::Serve([]() -> std::uint64_t { return 9; });
+  EXPECT_EQ(internal::ProcessContext::LabelsOfProgram(), 9U);
+  EXPECT_EQ(internal::ProcessContext::labels(), 5U) << "captures are of this process";
 }
 
 }  // namespace

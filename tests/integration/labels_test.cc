@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <latch>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "collecting_exporter.h"
 #include "named_stacks.h"
+#include "strobe/process_label.h"
 #include "strobe/scoped_labels.h"
 #include "strobe/scoped_trace.h"
 #include "strobe/scoped_zone.h"
@@ -54,10 +56,11 @@ struct Scope {
   std::string endpoint{};
   std::string step{};
   std::string zone{};
+  std::string level{};
 
   [[nodiscard]] bool HasLabelsOf(const NamedStack& stack) const {
     return stack.Label("endpoint") == endpoint && stack.Label("step") == step &&
-           stack.Label("zone_path") == zone;
+           stack.Label("zone_path") == zone && stack.Label("level") == level;
   }
 };
 
@@ -240,6 +243,44 @@ TEST(Labels, AreNeverTorn) {
       EXPECT_EQ(set.Number("b"), set.Number("a") + 1000);
     }
   }
+}
+
+// What the whole program does is in the samples of all threads, also of those that wait. A thread's
+// own label goes before it.
+TEST(Labels, OfTheProcessAreInTheSamplesOfAllThreads) {
+  CollectingExporter::Take();
+  BasicProfiler<CollectingTraits> profiler(
+      {.sampling = {.cpu_frequency_hz = 250, .wall_frequency_hz = 50}});
+  ASSERT_TRUE(profiler.Start().ok());
+  ProcessLabel level("level", "forest");
+  std::latch is_over(1);
+  std::thread waiting([&] {
+    const Registration registration = profiler.RegisterThread("waiting");
+    is_over.wait();
+  });
+  const auto work_until = [&](std::string_view thread, std::string_view value, const auto& work) {
+    const auto is_seen = [=](const Profile& profile, std::size_t row) {
+      return profile.Labels(row).Text("level") == value &&
+             profile.Labels(row).Text(kThreadNameLabel) == thread;
+    };
+    WorkUntilExported(profiler, is_seen, work);
+  };
+  std::thread([&] {
+    const Registration registration = profiler.RegisterThread("working");
+    work_until("working", "forest", RunPay);
+    work_until("waiting", "forest", RunPay);
+    level.Set("desert");
+    work_until("working", "desert", RunCharge);
+    work_until("waiting", "desert", RunCharge);
+    const ScopedLabels own({{"level", "own"}});
+    work_until("working", "own", RunInner);
+  }).join();
+  is_over.count_down();
+  waiting.join();
+  ASSERT_TRUE(profiler.Stop().ok());
+  ExpectLabelsOfScopes(CollectingExporter::Take(), {{.function = "RunPay", .level = "forest"},
+                                                    {.function = "RunCharge", .level = "desert"},
+                                                    {.function = "RunInner", .level = "own"}});
 }
 
 // A request's span is in its samples, also while spans change as fast as they can.

@@ -52,6 +52,7 @@
 #include "strobe/clock/system_clock.h"
 #include "strobe/platform/native.h"
 #include "strobe/profiler.h"
+#include "strobe/process_label.h"
 #include "strobe/scoped_labels.h"
 #include "strobe/scoped_trace.h"
 #include "strobe/scoped_zone.h"
@@ -413,6 +414,7 @@ int main(int argc, char** argv) {
   const void* const code = MakeCountDown();
   const strobe::CodeRegistration code_registration = RegisterCountDown(profiler, code);
   const std::int64_t begin_ns = strobe::SystemClock().MonotonicNs();
+  const strobe::ProcessLabel level("level", "forest");
   if (end == "toggle") {
     AwaitToggle(profiler);
   } else if (const absl::Status status = profiler.Start(); !status.ok()) {

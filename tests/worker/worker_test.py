@@ -87,6 +87,8 @@ def check_sample(names, labels, what):
             seen.add(function)
         # They are set in the function, and left there.
         check(kind != expected or function in names, "%s: %r are not in %s: %s" % (what, labels, function, names))
+    # The whole process's.
+    check(labels.get("level") == "forest", "%s: the label of the process: %r" % (what, labels))
     is_other = labels["thread_name"] == "other"
     check(is_other or "trace_id" not in labels, "%s: no trace: %r" % (what, labels))
     if is_other and "Spin" in names:

@@ -23,8 +23,8 @@ class LabelTable {
   // The memory limit for all sets. A program with a label per request would otherwise grow without
   // end. The table itself takes up to 300 KiB more.
   static constexpr std::size_t kDefaultLimitBytes = std::size_t{4} << 20;
-  // The most sets.
-  static constexpr std::size_t kMaxSets = std::size_t{1} << 15;
+  // The most sets. Their numbers fit a context's (see SampleContext::kProcessLabelNumbers).
+  static constexpr std::size_t kMaxSets = (std::size_t{1} << 15) - 256;
 
   // How a table's sets come to a table of another process: the one tells the listener of each set,
   // the other asks the source for those that it needs.

@@ -1,4 +1,5 @@
-// ThreadContext: what a thread is doing, as a capture of the thread reads it.
+// ThreadContext, ProcessContext: what a thread, and the whole process, is doing, as a capture reads
+// it.
 #pragma once
 
 #include <array>
@@ -8,6 +9,7 @@
 #include <string_view>
 
 #include "strobe/base/signal_safe.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/label_set.h"
 
 namespace strobe {
@@ -40,8 +42,12 @@ struct SampleContext {
   // The numbers of labels are below kLabelNumbers.
   static constexpr std::uint64_t kLabelNumbers = std::uint64_t{1} << 16;
   static constexpr unsigned kSpanShift = 17;  // one bit of a thread's word lies in between
+  static constexpr unsigned kProcessShift = kSpanShift + 32;
+  // The process's labels have a number below it.
+  static constexpr std::uint64_t kProcessLabelNumbers = std::uint64_t{1} << (64 - kProcessShift);
 
-  std::uint64_t word = kNoContext;  // the numbers of the labels and of the span
+  // The numbers of the thread's labels, of the span, and of the process's labels.
+  std::uint64_t word = kNoContext;
   TraceContext trace;
 
   SampleContext() = default;
@@ -52,6 +58,16 @@ struct SampleContext {
   // The number of a set in a LabelTable.
   [[nodiscard]] std::uint64_t labels() const { return word & (kLabelNumbers - 1); }
   [[nodiscard]] SpanNumber span() const { return static_cast<SpanNumber>(word >> kSpanShift); }
+  // The same for the set of the process (see ProcessContext).
+  [[nodiscard]] std::uint64_t process_labels() const { return word >> kProcessShift; }
+  // The same without a span, or with the labels of the process.
+  [[nodiscard]] SampleContext WithoutSpan() const {
+    return SampleContext(labels(), trace).In(process_labels());
+  }
+  [[nodiscard]] SampleContext In(std::uint64_t process_labels) const {
+    return {(word & ((std::uint64_t{1} << kProcessShift) - 1)) | process_labels << kProcessShift,
+            trace};
+  }
   [[nodiscard]] bool empty() const { return word == kNoContext && trace.empty(); }
   friend bool operator==(const SampleContext&, const SampleContext&) = default;
 };
@@ -115,8 +131,8 @@ class ThreadContext {
   static constexpr std::uint64_t kLabels = SampleContext::kLabelNumbers - 1;
   static constexpr std::uint64_t kHasTrace = SampleContext::kLabelNumbers;
   static constexpr std::uint64_t kSpan = std::uint64_t{0xFFFFFFFF} << kSpanShift;
-  // A counter of changes, in the bits above the span.
-  static constexpr std::uint64_t kChange = std::uint64_t{1} << (kSpanShift + 32);
+  // A counter of changes, in the bits above the span, which a sample has for another number.
+  static constexpr std::uint64_t kChange = std::uint64_t{1} << SampleContext::kProcessShift;
 
   // Replaces the bits of `part` in the word.
   void SetPart(std::uint64_t part, std::uint64_t bits) noexcept {
@@ -128,4 +144,44 @@ class ThreadContext {
   std::array<std::atomic<std::uint64_t>, TraceContext::kWords> trace_{};
 };
 
+namespace STROBE_HIDDEN internal {
+
+// The labels that samples of all threads of the process have (see ProcessLabel): the number of a
+// set in its LabelTable, as a word that captures read, and that a worker sees. Any thread.
+class ProcessContext {
+ public:
+  using Listener = void (*)(std::uint64_t number) noexcept;
+  using Find = std::uint64_t (*)();
+
+  // Of this process: for captures.
+  [[nodiscard]] static STROBE_SIGNAL_SAFE std::uint64_t labels() noexcept {
+    return labels_.load(std::memory_order_acquire);
+  }
+  // Samples have these labels from now on. One thread at a time.
+  static void SetLabels(std::uint64_t number) noexcept {
+    labels_.store(number, std::memory_order_seq_cst);
+    if (const Listener listener = listener_.load(std::memory_order_seq_cst)) listener(number);
+  }
+  // From now on calls listener(number) at each change, and at once.
+  static void Tell(Listener listener) noexcept {
+    listener_.store(listener, std::memory_order_seq_cst);
+    listener(labels_.load(std::memory_order_seq_cst));
+  }
+
+  // In a worker: `find` finds those of the program that the calling thread serves.
+  static void Serve(Find find) noexcept { served_.store(find, std::memory_order_release); }
+  // For what a collector samples itself: of the program that the calling thread serves, else of
+  // this process.
+  [[nodiscard]] static std::uint64_t LabelsOfProgram() noexcept {
+    const Find find = served_.load(std::memory_order_acquire);
+    return find != nullptr ? find() : labels();
+  }
+
+ private:
+  static constinit inline std::atomic<std::uint64_t> labels_{kNoContext};
+  static constinit inline std::atomic<Listener> listener_{nullptr};
+  static constinit inline std::atomic<Find> served_{nullptr};
+};
+
+}  // namespace internal
 }  // namespace strobe

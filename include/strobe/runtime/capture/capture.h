@@ -13,6 +13,7 @@
 
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
+#include "strobe/core/sample_context.h"
 #include "strobe/core/record.h"
 #include "strobe/core/stats.h"
 #include "strobe/platform/capture_target.h"
@@ -101,7 +102,9 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(ChannelArena<Traits>& a
     return false;
   }
   const RecordWordValues values{
-      .context = channel.context.Read(), .time_ns = SampleTimeNs(arena), .skip = skip};
+      .context = channel.context.Read().In(ProcessContext::labels()),
+      .time_ns = SampleTimeNs(arena),
+      .skip = skip};
   std::size_t words = 0;
   const RecordHeader begun = MakeHeader(arena, values, weights, words);
   RecordDraft draft{.bytes = channel.ring.Reserve(

@@ -15,6 +15,7 @@
 
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
+#include "strobe/core/sample_context.h"
 #include "strobe/core/record.h"
 #include "strobe/runtime/capture/record_draft.h"
 #include "strobe/runtime/code/loaded_code.h"
@@ -240,7 +241,9 @@ class ChannelDrain {
     return record;
   }
 
-  static SampleContext ContextOf(const Thread& thread) { return thread.channel->context.Read(); }
+  static SampleContext ContextOf(const Thread& thread) {
+    return thread.channel->context.Read().In(ProcessContext::LabelsOfProgram());
+  }
 
   // The amounts, by value type, of a weight that a poll has given to a thread.
   SampleIntake::Values AmountsOf(std::size_t provider, std::int64_t weight, bool waits) {

@@ -52,6 +52,7 @@ class SharedLabels {
 
 struct SharedContexts {
   SharedLabels labels;
+  std::atomic<std::uint64_t> process_labels{kNoContext};  // see ProcessContext
   SlowSpans slow_spans;
 };
 

@@ -7,6 +7,7 @@
 #include "strobe/aggregate/label_table.h"
 #include "strobe/aggregate/slow_spans.h"
 #include "strobe/base/keep_for_ever.h"
+#include "strobe/core/sample_context.h"
 #include "strobe/platform/fork_safe_mutex.h"
 #include "strobe/platform/linux/linux_platform.h"
 #include "strobe/provider/level_memory.h"
@@ -53,6 +54,11 @@ void ShareLabels(std::uint64_t number, const LabelSet& set) noexcept {
   const State* const own = state.load(std::memory_order_acquire);
   if (IsOfThisProcess(own)) own->area.Contexts().labels.Add(number, set);
 }
+void ShareProcessLabels(std::uint64_t number) noexcept {
+  const State* const own = state.load(std::memory_order_acquire);
+  if (IsOfThisProcess(own))
+    own->area.Contexts().process_labels.store(number, std::memory_order_release);
+}
 void ShareSlowSpan(SpanNumber span) noexcept {
   const State* const own = state.load(std::memory_order_acquire);
   if (IsOfThisProcess(own)) own->area.Contexts().slow_spans.Add(span);
@@ -85,6 +91,7 @@ absl::Status RemotePlatform::Open(std::uint32_t chunks, std::uint32_t chunk_chan
   state.store(made, std::memory_order_release);
   UseCodeOf(*made, 0);
   ProcessLabels().Tell(&ShareLabels);
+  ProcessContext::Tell(&ShareProcessLabels);
   TellSlowSpans(&ShareSlowSpan);
   LevelMemory::Share(&LevelsOfThisProcess);
   return absl::OkStatus();

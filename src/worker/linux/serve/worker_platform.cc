@@ -29,6 +29,7 @@
 #include "strobe/aggregate/label_table.h"
 #include "strobe/aggregate/slow_spans.h"
 #include "strobe/clock/system_clock.h"
+#include "strobe/core/sample_context.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/platform/linux/descriptor.h"
 #include "strobe/provider/level_memory.h"
@@ -108,6 +109,11 @@ bool ServesAnother() {
          served_program->program.process_id != LinuxPlatform::ProcessId();
 }
 LabelTable* LabelsOfProgram() { return ServesAnother() ? &served_program->labels : nullptr; }
+std::uint64_t ProcessLabelsOfProgram() {
+  return ServesAnother() ? served_program->program.area.Contexts().process_labels.load(
+                               std::memory_order_acquire)
+                         : ProcessContext::labels();
+}
 SlowSpans* SlowSpansOfProgram() {
   return ServesAnother() ? &served_program->program.area.Contexts().slow_spans : nullptr;
 }
@@ -168,6 +174,7 @@ void WorkerPlatform::Serve(ServedProgram program) {
   if (!program.is_own) LinuxThreadFile::ObserveProcess(program.process_id);
   served_program = std::make_shared<Served>(std::move(program));
   UseProcessLabels(&LabelsOfProgram);
+  ProcessContext::Serve(&ProcessLabelsOfProgram);
   UseProcessSlowSpans(&SlowSpansOfProgram);
   LevelMemory::Serve(&LevelsOfProgram);
 }
