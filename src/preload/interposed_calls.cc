@@ -14,6 +14,7 @@
 #include "../platform/linux/signals/ending_signals.h"
 #include "next.h"
 #include "process_session.h"
+#include "recorded_environment.h"
 #include "signal_masks.h"
 
 namespace {
@@ -26,6 +27,7 @@ using strobe::internal::EndBeforeExit;
 using strobe::internal::GiveUpSignal;
 using strobe::internal::HiddenMask;
 using strobe::internal::InheritMask;
+using strobe::internal::KeepRecordedEnvironment;
 using strobe::internal::Next;
 using strobe::internal::RegisterThisThread;
 using strobe::internal::RenameThisThread;
@@ -120,6 +122,7 @@ void BeginCLibrary(int count, char** arguments, char** environment) {
 // may set actions in a handler, where nothing may be looked up.
 __attribute__((constructor(65535))) void Load(int count, char** arguments, char** environment) {
   if (environ == nullptr) BeginCLibrary(count, arguments, environment);
+  KeepRecordedEnvironment(environment);
   static_cast<void>(*next_set_action);
   static_cast<void>(*next_set_handler);
   static_cast<void>(*next_set_mask);

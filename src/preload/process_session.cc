@@ -55,6 +55,16 @@ pthread_key_t registration_key;
 sem_t exit_asked;
 sem_t exit_done;
 constinit std::atomic<bool> has_exit_thread{false};
+constinit std::atomic<bool> begins_anew{false};  // what the thread is asked for
+// An export costs as much. What this process has used when its session had begun is the session's.
+constexpr std::int64_t kWorthAnExportNs = 2'000'000;
+constinit std::int64_t used_at_begin_ns = 0;
+
+std::int64_t UsedNs() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return std::int64_t{kSecondNs} * used.tv_sec + used.tv_nsec;
+}
 
 void WriteWarning(const std::string& what) { NativePlatform::WriteLine("strobe: " + what); }
 void WarnOfRefusal(const NativePlatform::OwnThread& thread, const char* use) {
@@ -116,14 +126,28 @@ bool AttendRecording() {
   return false;
 }
 
-void AwaitExits() {
-  if (AttendRecording()) sem_post(&exit_asked);
-  for (;;) {
-    while (sem_wait(&exit_asked) != 0) {
-    }
-    static_cast<void>(profiler.load()->Stop());
-    sem_post(&exit_done);
+void AwaitAsked() {
+  while (sem_wait(&exit_asked) != 0) {
   }
+}
+
+void AwaitExits() {
+  for (;;) {
+    if (!AttendRecording()) AwaitAsked();
+    do {
+      static_cast<void>(profiler.load()->Stop());
+      sem_post(&exit_done);
+      AwaitAsked();
+    } while (!begins_anew.exchange(false));
+    if (SystemClock().MonotonicNs() < until_ns) static_cast<void>(HasMemoryFor(&Start));
+  }
+}
+
+// Has the thread end the session. False if it has not by the time that an exit waits.
+bool EndOnExitThread() {
+  if (has_worker || !has_exit_thread.load() || session_process.load() != getpid()) return false;
+  sem_post(&exit_asked);
+  return WaitUntil(exit_done, After(kMaxExitWaitS * kSecondNs));
 }
 
 void RunExitThread(bool is_forked) {
@@ -193,6 +217,7 @@ void Begin() {
   if (session_process.load() == 0) return;
   RegisterThisThread();
   if (!has_worker) RunExitThread(false);
+  used_at_begin_ns = UsedNs();
   pthread_atfork(nullptr, nullptr, &BeginForkedChild);
   at_quick_exit(&EndAtQuickExit);
 }
@@ -239,10 +264,22 @@ void AwaitSignals(const sigset_t& awaited) noexcept {
   if (is_registered) RegisterThisThread();
 }
 
-void EndBeforeExit() noexcept {
-  if (has_worker || !has_exit_thread.load() || session_process.load() != getpid()) return;
-  sem_post(&exit_asked);
-  static_cast<void>(WaitUntil(exit_done, After(kMaxExitWaitS * kSecondNs)));
+bool EndBeforeExec() noexcept {
+  if (session_process.load() != getpid() || UsedNs() - used_at_begin_ns < kWorthAnExportNs)
+    return false;
+  const int saved_errno = errno;
+  const bool has_ended = EndOnExitThread();
+  errno = saved_errno;
+  return has_ended;
 }
+
+void BeginAfterExec() noexcept {
+  const int saved_errno = errno;
+  begins_anew.store(true);
+  sem_post(&exit_asked);
+  errno = saved_errno;
+}
+
+void EndBeforeExit() noexcept { static_cast<void>(EndOnExitThread()); }
 
 }  // namespace strobe::internal

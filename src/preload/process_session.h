@@ -22,6 +22,13 @@ void RenameThisThread() noexcept;
 // one of them, the thread blocks it from now on, and its time has no stacks.
 void AwaitSignals(const sigset_t& awaited) noexcept;
 
+// Called before the process executes another program. Ends the session and exports its last period,
+// which true says. The same limits as those of the next function hold. Nothing is ended, and false
+// returned, where too little has been used since the session's begin to be worth an export.
+bool EndBeforeExec() noexcept;
+// Called after that, if it was true and the program could not be executed: begins a session anew.
+void BeginAfterExec() noexcept;
+
 // Ends the session and exports its last period, or gives up after kMaxExitWaitS seconds. Does
 // nothing in a process without a session, such as a vfork's child. Signal-safe: another thread does
 // the work, because the caller may have interrupted an allocator.

@@ -250,9 +250,27 @@ def children(recorder):
     work_until(lambda files: files == 3, files_of_each, "one file a process")
 
 
+def executions(recorder):
+    """What a process has used before it executes another program is in the profile, and so is the other one, whatever its environment."""
+    program = str(pathlib.Path(recorder.program).with_name("executing_program"))
+
+    def record(how, arguments):
+        bare = recorder.bare(program, how)
+        recorded = recorder.record(program, how, arguments=arguments)
+        equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), how)
+        total, functions = recorder.top()
+        # A worker takes a last look at a process some time before that executes another program.
+        recorder.check_total(total, BUSY_S if arguments else 2 * BUSY_S, "%s %r" % (how, arguments))
+        return functions
+
+    for how in ("execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "posix_spawn", "posix_spawnp", "vfork", "none"):
+        recorder.until_seen(lambda how=how: record(how, ()), ["WorkBefore", "WorkAfter"], how)
+    recorder.until_seen(lambda: record("execve", ["--worker"]), ["WorkAfter"], "a worker")
+
+
 def unseen_children(recorder):
     """Of a program that the library is not in, the recording says how much it has used."""
-    command = "env -i %s usage; exit 3" % recorder.program
+    command = "LD_PRELOAD= %s usage; exit 3" % recorder.program
     recorded = recorder.record("sh", "-c", command)
     worked_s = float(recorded.stdout)
     said = re.search(rb"strobe: ([0-9.]+) s of ([0-9.]+) s CPU time are not in the profile, for example", recorded.stderr)
