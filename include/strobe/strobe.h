@@ -11,6 +11,7 @@
 #error "Strobe needs C++20: compile with -std=c++20 (MSVC: /std:c++20), or later"
 #else
 
+#include "strobe/core/settings/messages.h"     // IWYU pragma: export
 #include "strobe/process_label.h"              // IWYU pragma: export
 #include "strobe/profiler.h"                   // IWYU pragma: export
 #include "strobe/profiler_from_environment.h"  // IWYU pragma: export

@@ -1,6 +1,5 @@
 #include "preload_options.h"
 
-#include <cstdio>
 #include <string>
 
 #include "strobe/clock/system_clock.h"
@@ -27,8 +26,7 @@ std::optional<ProfilerOptions> PreloadOptions() {
     const std::optional<std::string> value = Variable(name);
     is_asked_for = is_asked_for || value || Variable("STROBE_" + suffix);
     if (value && !row.set(options, *value, OptionSource::kCode)) {
-      std::fprintf(stderr, "strobe: %s\n",
-                   IgnoredVariable(name, *value, row.accepted, row.is_secret).c_str());
+      NativePlatform::WriteLine(IgnoredVariable(name, *value, row.accepted, row.is_secret));
     }
   }
   // STROBE_WORKER is for a profiler of the program's own.

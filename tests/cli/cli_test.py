@@ -318,8 +318,17 @@ def broken(strobe):
 
 def arguments(strobe):
     check("where the time goes" in strobe.run("--help"), "help shows examples")
-    for command in ("top", "tree", "peek", "list", "html", "convert", "diff", "merge", "symbolize", "info", "completion", "script"):
+    for command in ("top", "tree", "peek", "list", "html", "convert", "diff", "merge", "symbolize", "info", "options", "completion", "script"):
         check("--help" in strobe.run(command, "--help"), command + " has help")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("STROBE_")}
+    environment |= {"STROBE_EXPORT_PERIOD_S": "5", "STROBE_MAX_FRAMES": "many", "STROBE_EXPORT_PERIOD": "6"}
+    result = subprocess.run([*strobe.command, "options"], capture_output=True, env=environment, text=True, timeout=TIMEOUT_S)
+    values = {line.split()[0]: line.split()[1:] for line in result.stdout.splitlines()}
+    equal(values["exporter.period_s"], ["5", "STROBE_EXPORT_PERIOD_S"], "options: what the environment sets")
+    equal(values["sampling.max_frames"], ["512", "default"], "options: what it does not")
+    check("STROBE_MAX_FRAMES=\"many\" is ignored" in result.stderr and "STROBE_EXPORT_PERIOD is not an option" in result.stderr,
+          "options: mistakes are said: " + result.stderr)
+    check("STROBE_TRIGGER, auto, timers" in strobe.run("options", "--long"), "options: all that a program accepts")
     strobe.run(status=2)
     strobe.run("top", status=2)
     strobe.run("nothing", status=2)

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +24,9 @@
 #include <functional>
 #include <future>
 #include <mutex>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -31,6 +34,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "strobe/base/sanitizers.h"
+#include "strobe/core/settings/messages.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/platform/linux/own_files.h"
 #include "support/in_child.h"
@@ -647,6 +651,55 @@ TEST_F(LinuxPlatformTest, ALineIsOneLine) {
   LinuxPlatform::WriteLine("strobe: a line");
   LinuxPlatform::WithOwnFiles([] { LinuxPlatform::WriteLine("strobe: another line"); });
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "strobe: a line\nstrobe: another line\n");
+}
+
+TEST_F(LinuxPlatformTest, LinesGoWhereTheVariableSays) {
+  const std::string directory =
+      ::testing::TempDir() + "strobe-messages-" + std::to_string(getpid());
+  ASSERT_EQ(mkdir(directory.c_str(), 0700), 0);
+  const std::string path = directory + "/log";
+  ::testing::internal::CaptureStderr();
+  setenv(internal::kMessagesVariable, path.c_str(), 1);
+  LinuxPlatform::WriteLine("strobe: a line");
+  LinuxPlatform::WithOwnFiles([] { LinuxPlatform::WriteLine("strobe: another line"); });
+  setenv(internal::kMessagesVariable, (directory + "/no/log").c_str(), 1);
+  LinuxPlatform::WriteLine("strobe: to a file that cannot be");
+  setenv(internal::kMessagesVariable, "none", 1);
+  LinuxPlatform::WriteLine("strobe: to nobody");
+  unsetenv(internal::kMessagesVariable);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  EXPECT_EQ(text.str(), "strobe: a line\nstrobe: another line\n");
+  unlink(path.c_str());
+  rmdir(directory.c_str());
+}
+
+TEST_F(LinuxPlatformTest, LinesGoToTheProgramsOwnLog) {
+  static std::string log;
+  log.clear();
+  setenv(internal::kMessagesVariable, "none", 1);
+  const MessageSink before =
+      SetMessageSink([](std::string_view line) { log += std::string(line) + ";"; });
+  LinuxPlatform::WriteLine("strobe: a line");
+  LinuxPlatform::WithOwnFiles([] { LinuxPlatform::WriteLine("strobe: another line"); });
+  SetMessageSink(before);
+  unsetenv(internal::kMessagesVariable);
+  EXPECT_EQ(log, "strobe: a line;strobe: another line;") << "code beats the environment";
+}
+
+// In a process of its own: there is no way back.
+TEST_F(LinuxPlatformTest, VariablesAreIgnoredWhereTheProgramSaysSo) {
+  const auto ignore = [] {
+    setenv("STROBE_ENABLED", "0", 1);
+    const bool is_there = LinuxPlatform::EnvironmentVariable("STROBE_ENABLED").has_value();
+    IgnoreVariables();
+    const bool is_ignored = !LinuxPlatform::EnvironmentVariable("STROBE_ENABLED") &&
+                            LinuxPlatform::EnvironmentNames("STROBE_").empty();
+    const bool has_others = LinuxPlatform::EnvironmentVariable("PATH").has_value();
+    _exit(is_there && is_ignored && has_others ? 0 : 1);
+  };
+  EXPECT_EXIT(ignore(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(LinuxPlatformTest, ReadStackCopiesUpToWhatIsNotMapped) {

@@ -217,6 +217,8 @@ struct BasicOptionRow {
   bool (*set)(Options&, std::string_view text, OptionSource source);
   // True if the value lies in the accepted range.
   bool (*valid)(const Options&);
+  // True if code has set it.
+  bool (*is_set)(const Options&);
   bool is_secret = false;  // then no message shows the value
 };
 using OptionRow = BasicOptionRow<ProfilerOptions>;

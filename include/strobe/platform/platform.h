@@ -132,7 +132,7 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 // * AtExit(function): calls `function` when the program exits, on any thread, before objects that
 //   were constructed earlier are destroyed, and while all threads still run. False if the system
 //   cannot do that.
-// * WriteLine(text): one line on the program's standard error.
+// * WriteLine(text): one line for people, to where MessageSink or MessageTarget says.
 // * MapMemory(bytes): a Mapping of zeroed memory that is committed when touched, aligned to
 //   kMappingAlignment. Its `bytes` are empty if the system refuses. A Mapping may be copied, and
 //   has what a platform needs to share the memory with another process. UnmapMemory(mapping) frees

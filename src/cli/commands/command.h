@@ -40,6 +40,7 @@ struct Request {
   double min_percent = 1;
   bool by_total = false;
   bool full_names = false;
+  bool is_long = false;
   bool json = false;
 };
 

@@ -104,7 +104,8 @@ constexpr OptionRow Row(std::string_view variable, std::string_view field,
       .valid =
           [](const ProfilerOptions& options) {
             return kAccepted.Accepts(*(options.*kGroup.*kField));
-          }};
+          },
+      .is_set = [](const ProfilerOptions& options) { return (options.*kGroup.*kField).is_set(); }};
 }
 
 // The kill switch differs from every other option: 0 also beats code.
@@ -126,7 +127,8 @@ constexpr OptionRow EnabledRow() {
           .description = "The kill switch: 0 beats even what code sets.",
           .get = [](const ProfilerOptions& options) { return FormatOption(*options.enabled); },
           .set = SetEnabled,
-          .valid = [](const ProfilerOptions& /*options*/) { return true; }};
+          .valid = [](const ProfilerOptions& /*options*/) { return true; },
+          .is_set = [](const ProfilerOptions& options) { return options.enabled.is_set(); }};
 }
 
 // Linux' names of signals that can toggle a session.

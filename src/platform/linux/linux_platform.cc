@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@
 #include "signals/signal_handler.h"
 #include "stack_bounds.h"
 #include "strobe/base/signal_safe.h"
+#include "strobe/core/settings/messages.h"
 #include "strobe/platform/linux/descriptor.h"
 #include "strobe/platform/linux/own_files.h"
 #include "task_files.h"
@@ -81,6 +83,8 @@ constinit thread_local CachedThread cached_thread;
 constexpr std::size_t kOwnStackBytes = 1024 * 1024;
 constexpr std::size_t kOwnGuardBytes = 64 * 1024;
 constexpr const char* kOwnTasks = "/proc/self/task";
+// A file that somebody has replaced by a pipe or a terminal does not hold up the program.
+constexpr int kMessageFileFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 
 // Gives an own thread the normal policy if the calling thread has a real-time policy. Otherwise
 // sets nothing, because a sandbox may forbid it.
@@ -143,12 +147,13 @@ std::string LinuxPlatform::ProgramName() {
 std::optional<std::string> LinuxPlatform::EnvironmentVariable(const char* name) {
   // Nothing for a program that has more rights than its user: the user's environment must not
   // choose where the program writes.
+  if (internal::IsIgnoredVariable(name)) return std::nullopt;
   const char* const value = secure_getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 std::vector<std::string> LinuxPlatform::EnvironmentNames(std::string_view prefix) {
   std::vector<std::string> names;
-  if (HasMoreRights()) return names;
+  if (HasMoreRights() || internal::IsIgnoredVariable(prefix)) return names;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     if (text.starts_with(prefix)) names.emplace_back(text.substr(0, text.find('=')));
@@ -321,11 +326,24 @@ std::uint64_t LinuxPlatform::ForkCount() { return internal::ForkCount(); }
 bool LinuxPlatform::AtExit(void (*function)()) { return std::atexit(function) == 0; }
 
 void LinuxPlatform::WriteLine(const std::string& text) {
-  const std::string line = text + "\n";
-  // One write, so that lines of several threads do not mix. If standard error is closed, the line
-  // is lost.
-  internal::WithProgramFiles([&line] {
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  using Kind = internal::MessageTarget::Kind;
+  const MessageSink sink = internal::CurrentMessageSink();
+  const auto target =
+      internal::ParseMessageTarget(EnvironmentVariable(internal::kMessagesVariable));
+  internal::WithProgramFiles([&] {
+    if (sink != nullptr) {
+      sink(text);
+    } else if (target.kind == Kind::kSystemLog) {
+      syslog(LOG_USER | LOG_WARNING, "%s", text.c_str());
+    } else if (target.kind != Kind::kNone) {
+      const bool is_file = target.kind == Kind::kFile;
+      const int file = is_file ? open(target.path.c_str(), kMessageFileFlags, 0644) : STDERR_FILENO;
+      const std::string line = text + "\n";
+      // One write, so that lines of several threads do not mix. If there is no such file, the line
+      // is lost.
+      [[maybe_unused]] const ssize_t written = write(file, line.data(), line.size());
+      if (is_file && file >= 0) close(file);
+    }
   });
 }
 

@@ -18,6 +18,7 @@
 #include "images.h"
 #include "library_function.h"
 #include "stopped_thread.h"
+#include "strobe/core/settings/messages.h"
 #include "strobe/platform/capture_target.h"
 #include "utf8.h"
 #include "wait_calls.h"
@@ -152,6 +153,7 @@ std::string WindowsPlatform::ProgramName() {
 
 // Not by the C library, which has only the characters of the code page.
 std::optional<std::string> WindowsPlatform::EnvironmentVariable(const char* name) {
+  if (internal::IsIgnoredVariable(name)) return std::nullopt;
   const std::wstring wide_name = internal::WideFromUtf8(name);
   std::wstring value(MAX_PATH, L'\0');
   while (true) {
@@ -167,6 +169,7 @@ std::optional<std::string> WindowsPlatform::EnvironmentVariable(const char* name
 
 std::vector<std::string> WindowsPlatform::EnvironmentNames(std::string_view prefix) {
   std::vector<std::string> names;
+  if (internal::IsIgnoredVariable(prefix)) return names;
   wchar_t* const all = GetEnvironmentStringsW();
   if (all == nullptr) return names;
   for (const wchar_t* entry = all; *entry != L'\0';) {
@@ -338,10 +341,25 @@ void WindowsPlatform::SleepNs(std::int64_t time_ns) {
 }
 
 void WindowsPlatform::WriteLine(const std::string& text) {
+  using Kind = internal::MessageTarget::Kind;
+  if (const MessageSink sink = internal::CurrentMessageSink()) return sink(text);
+  const auto target =
+      internal::ParseMessageTarget(EnvironmentVariable(internal::kMessagesVariable));
+  if (target.kind == Kind::kNone) return;
   const std::string line = text + "\n";
   DWORD written = 0;
-  WriteFile(GetStdHandle(STD_ERROR_HANDLE), line.data(), static_cast<DWORD>(line.size()), &written,
-            nullptr);
+  // There is no log of the system that a program can write to without being registered there.
+  if (target.kind != Kind::kFile) {
+    WriteFile(GetStdHandle(STD_ERROR_HANDLE), line.data(), static_cast<DWORD>(line.size()),
+              &written, nullptr);
+    return;
+  }
+  const HANDLE file =
+      CreateFileW(internal::WideFromUtf8(target.path).c_str(), FILE_APPEND_DATA,
+                  FILE_SHARE_READ | FILE_SHARE_WRITE, nullptr, OPEN_ALWAYS, 0, nullptr);
+  if (file == INVALID_HANDLE_VALUE) return;
+  WriteFile(file, line.data(), static_cast<DWORD>(line.size()), &written, nullptr);
+  CloseHandle(file);
 }
 
 WindowsPlatform::Mapping WindowsPlatform::MapMemory(std::uint64_t bytes) {

@@ -237,6 +237,10 @@ std::string Diagnose(const DiagnosisFacts& facts) {
                      facts.stats.samples, " samples, ", facts.stats.exports, " exports",
                      facts.signal > 0 ? absl::StrCat(", by signal ", facts.signal) : "", "."));
   }
+  if (!facts.given_options.empty()) {
+    lines.push_back(absl::StrCat(
+        "Options that are not the defaults: ", absl::StrJoin(facts.given_options, "; "), "."));
+  }
   return absl::StrJoin(lines, "\n");
 }
 

@@ -6,6 +6,7 @@
 namespace strobe::internal {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -25,6 +26,16 @@ DiagnosisFacts Healthy() {
 
 TEST(Diagnosis, SaysThatAllIsWellOnlyThen) {
   EXPECT_EQ(Diagnose(Healthy()), "All is well: 2 threads, 100 samples, 3 exports, by signal 23.");
+}
+
+TEST(Diagnosis, SaysAtTheEndWhoHasSetWhichOption) {
+  DiagnosisFacts facts = Healthy();
+  facts.given_options = {"sampling.cpu_frequency_hz=250 by code",
+                         "exporter.period_s=5 by STROBE_EXPORT_PERIOD_S"};
+  EXPECT_THAT(Diagnose(facts),
+              EndsWith("by signal 23.\nOptions that are not the defaults: "
+                       "sampling.cpu_frequency_hz=250 by code; exporter.period_s=5 by "
+                       "STROBE_EXPORT_PERIOD_S."));
 }
 
 TEST(Diagnosis, EachFactHasItsSentence) {

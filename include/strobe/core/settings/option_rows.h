@@ -138,6 +138,7 @@ constexpr BasicOptionRow<Options> FieldRow(std::string_view variable, std::strin
                 return SetFromText(options.*kField, text, kAccepted, source);
               },
           .valid = [](const Options& options) { return kAccepted.Accepts(*(options.*kField)); },
+          .is_set = [](const Options& options) { return (options.*kField).is_set(); },
           .is_secret = std::same_as<Value, Secret>};
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "strobe/base/visibility.h"
@@ -17,6 +18,7 @@ namespace STROBE_HIDDEN internal {
 // The facts that a diagnosis is made from.
 struct DiagnosisFacts {
   ProfilerOptions options;
+  std::vector<std::string> given_options;  // see GivenOptions
   Stats stats;
   absl::Status available;    // of the platform
   absl::Status last_start;   // of the last Start; OK before the first
@@ -28,7 +30,7 @@ struct DiagnosisFacts {
   std::uint64_t threads_given_up = 0;  // of the process, see HandlerCounters
 };
 
-// One finding a line, the most decisive first; the last line says what to do.
+// One finding a line, the most decisive first; then who has set which option.
 std::string Diagnose(const DiagnosisFacts& facts);
 
 }  // namespace internal

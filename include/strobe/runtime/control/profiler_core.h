@@ -22,6 +22,7 @@
 #include "strobe/core/profile.h"
 #include "strobe/core/recording_options.h"
 #include "strobe/core/registration.h"
+#include "strobe/core/settings/option_texts.h"
 #include "strobe/core/stats.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/export/parts.h"
@@ -235,6 +236,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   std::string TryToDiagnose() {
     DiagnosisFacts facts;
     facts.options = options_;
+    facts.given_options = GivenOptions(options_, &Platform::EnvironmentVariable);
     facts.stats = CollectStats();
     facts.available = Platform::Available();
     facts.signal = facts.stats.signal_number;
