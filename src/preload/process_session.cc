@@ -58,7 +58,7 @@ constinit std::atomic<bool> has_exit_thread{false};
 constinit std::atomic<bool> begins_anew{false};  // what the thread is asked for
 // An export costs as much. What this process has used when its session had begun is the session's.
 constexpr std::int64_t kWorthAnExportNs = 2'000'000;
-constinit std::int64_t used_at_begin_ns = 0;
+constinit std::atomic<std::int64_t> used_at_begin_ns{0};
 
 std::int64_t UsedNs() {
   timespec used{};
@@ -217,7 +217,7 @@ void Begin() {
   if (session_process.load() == 0) return;
   RegisterThisThread();
   if (!has_worker) RunExitThread(false);
-  used_at_begin_ns = UsedNs();
+  used_at_begin_ns.store(UsedNs());
   pthread_atfork(nullptr, nullptr, &BeginForkedChild);
   at_quick_exit(&EndAtQuickExit);
 }
@@ -265,7 +265,7 @@ void AwaitSignals(const sigset_t& awaited) noexcept {
 }
 
 bool EndBeforeExec() noexcept {
-  if (session_process.load() != getpid() || UsedNs() - used_at_begin_ns < kWorthAnExportNs)
+  if (session_process.load() != getpid() || UsedNs() - used_at_begin_ns.load() < kWorthAnExportNs)
     return false;
   const int saved_errno = errno;
   const bool has_ended = EndOnExitThread();
@@ -275,6 +275,7 @@ bool EndBeforeExec() noexcept {
 
 void BeginAfterExec() noexcept {
   const int saved_errno = errno;
+  used_at_begin_ns.store(UsedNs());
   begins_anew.store(true);
   sem_post(&exit_asked);
   errno = saved_errno;

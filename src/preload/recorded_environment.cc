@@ -1,5 +1,8 @@
 #include "recorded_environment.h"
 
+#include <errno.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -68,7 +71,11 @@ std::size_t PointersOfRecorded(char* const* environment) noexcept {
                              std::strlen(environment[count]) + kept_end >= kPreloadBytes;
     if (IsOfRecording(environment[count]) || is_too_long || count == kMaxVariables) return 0;
   }
-  return count + kept_count + 1;
+  // In another root, the loader would complain of a library that is not there.
+  const int saved_errno = errno;
+  const bool is_here = access(kept_variables[0] + kPreload.size(), R_OK) == 0;
+  errno = saved_errno;
+  return is_here ? count + kept_count + 1 : 0;
 }
 
 void WriteRecorded(char* const* environment, char** pointers, char* text) noexcept {
