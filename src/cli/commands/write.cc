@@ -17,6 +17,7 @@
 #include "strobe/encode/otlp_encoder.h"
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/encode/speedscope_encoder.h"
+#include "strobe/encode/svg_encoder.h"
 
 namespace strobe::internal {
 namespace {
@@ -65,14 +66,18 @@ Text EncodeOtlp(const LoadedProfile& loaded, const Request& /*request*/) {
 Text EncodeHtml(const LoadedProfile& loaded, const Request& /*request*/) {
   return HtmlEncoder().Encode(loaded.profile, loaded.symbols);
 }
+Text EncodeSvg(const LoadedProfile& loaded, const Request& /*request*/) {
+  return SvgEncoder().Encode(loaded.profile, loaded.symbols);
+}
 
-constexpr std::array<Format, 6> kFormats{{
+constexpr std::array<Format, 7> kFormats{{
     {"pprof", {".pb.gz", ".pb", ".pprof"}, nullptr, &EncodePprof},
     {"folded", {".folded"}, nullptr, &EncodeFolded},
     {"speedscope", {".speedscope.json", ".json"}, nullptr, &EncodeSpeedscope},
     {"firefox", {".firefox.json.gz"}, "Perfetto", &EncodeFirefox},
     {"otlp", {".otlp"}, nullptr, &EncodeOtlp},
     {"html", {".html"}, nullptr, &EncodeHtml},
+    {"svg", {".svg"}, nullptr, &EncodeSvg},
 }};
 
 bool Has(const Format& format, std::string_view path) {
