@@ -14,6 +14,7 @@
 #include "strobe/encode/firefox_encoder.h"
 #include "strobe/encode/folded_encoder.h"
 #include "strobe/encode/html_encoder.h"
+#include "strobe/encode/machine_tags.h"
 #include "strobe/encode/otlp_encoder.h"
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/encode/speedscope_encoder.h"
@@ -23,7 +24,8 @@ namespace strobe::internal {
 namespace {
 
 // pprof has no place for a program's name but that of its file, which may be another: of a link, a
-// script, a whole machine. Then a comment says it, as those of the library's own profiles do.
+// script, a whole machine. Then a comment says it, as those of the library's own profiles do. So
+// does one for the machine.
 std::vector<std::string> CommentsOf(const LoadedProfile& loaded) {
   std::vector<std::string> comments = loaded.comments;
   const Profile& profile = loaded.profile;
@@ -35,6 +37,9 @@ std::vector<std::string> CommentsOf(const LoadedProfile& loaded) {
     comments.push_back(absl::StrCat(std::string(kProgramComment), profile.program, ", process ",
                                     profile.process_id));
   }
+  const bool has_machine = std::ranges::any_of(
+      comments, [](const std::string& comment) { return !MachineIn(comment).empty(); });
+  if (!profile.machine.empty() && !has_machine) comments.push_back(MachineComment(profile.machine));
   return comments;
 }
 
