@@ -108,7 +108,7 @@ std::optional<double> CpuQuota(const std::string& root, std::string_view groups)
   std::optional<double> least;
   for (int level = 0; level < kMaxGroupLevels && !hierarchy.empty(); ++level) {
     while (path.ends_with('/')) path.pop_back();
-    const std::optional<double> quota = QuotaOf(root + hierarchy + path);
+    const std::optional<double> quota = QuotaOf(absl::StrCat(root, hierarchy, path));
     if (quota) least = std::min(least.value_or(*quota), *quota);
     if (path.empty()) break;
     path.resize(path.find_last_of('/') == std::string::npos ? 0 : path.find_last_of('/'));
