@@ -62,7 +62,7 @@ needs() {
     libsqlite3-dev sqlite3 libcurl4-openssl-dev util-linux
   # Readers of profiles, tools to compare with, and what a test profiles or builds with.
   echo golang-github-google-pprof-dev protobuf-compiler chromium dwz xz-utils libtcmalloc-minimal4 libgoogle-perftools-dev libjemalloc2 libjemalloc-dev "$(newest_package libmimalloc)" \
-    libdebuginfod-dev debuginfod linux-perf cmake "$(newest_package llvm-)"
+    libdebuginfod-dev debuginfod linux-perf cmake luajit "$(newest_package llvm-)"
   # What did not come from apt does as well.
   have go || echo golang-go
   have node || echo nodejs

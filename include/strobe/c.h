@@ -1,5 +1,6 @@
 // The C interface: one profiler of the default parts for the whole process, for programs in C and
-// for extensions of other languages. Link the library strobe-c, by the C++ compiler.
+// for extensions of other languages. Link the library strobe-c, by the C++ compiler; or, on Linux,
+// link or load libstrobe-c.so, which asks for no C++ compiler.
 //
 //   strobe_start("exporter.directory=profiles\nsampling.wall_frequency_hz=10");
 //   strobe_register_thread("main");

@@ -33,6 +33,14 @@ LabelSet LabelSet::Joined(const LabelSet& other) const {
   return joined;
 }
 
+LabelSet LabelSet::InCommonWith(const LabelSet& other) const {
+  LabelSet common;
+  std::ranges::copy_if(labels_, std::back_inserter(common.labels_), [&](const Label& label) {
+    return std::ranges::find(other.labels_, label) != other.labels_.end();
+  });
+  return common;
+}
+
 const std::string& LabelSet::Text(std::string_view key) const {
   static const std::string* const kNoText = new std::string;
   const Label* const label = Find(key);

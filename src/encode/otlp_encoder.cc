@@ -14,6 +14,7 @@
 #include "strobe/core/label_set.h"
 #include "strobe/core/module_map.h"
 #include "strobe/core/thread_info.h"
+#include "strobe/encode/machine_tags.h"
 #include "strobe/encode/profile_view.h"
 #include "strobe/encode/short_name.h"
 
@@ -74,6 +75,14 @@ struct Fields {
 std::string_view AttributeKey(const Label& label) {
   if (label.key == kThreadIdLabel) return "thread.id";
   return label.key == kThreadNameLabel ? "thread.name" : std::string_view(label.key);
+}
+
+// OpenTelemetry has names of its own for architectures.
+std::variant<std::int64_t, std::string> AttributeValue(const Label& machine_tag) {
+  const auto* const text = std::get_if<std::string>(&machine_tag.value);
+  if (machine_tag.key != "architecture" || text == nullptr) return machine_tag.value;
+  if (*text == "x86_64") return std::string("amd64");
+  return *text == "aarch64" ? std::string("arm64") : *text;
 }
 
 // Writes an AnyValue. An empty text is a value, too.
@@ -328,6 +337,10 @@ class OtlpEncoding {
       add("service.name", absl::StrCat("unknown_service:", profile_.program));
     if (!has("process.pid")) add("process.pid", static_cast<std::int64_t>(profile_.process_id));
     if (!has("process.executable.name")) add("process.executable.name", profile_.program);
+    for (const MachineTag& tag : kMachineTags) {
+      const Label* const label = profile_.machine.Find(tag.key);
+      if (label != nullptr && !has(tag.otlp)) add(tag.otlp, AttributeValue(*label));
+    }
     for (const auto& [key, value] : options_.resource) add(key, value);
   }
 

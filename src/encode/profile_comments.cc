@@ -5,15 +5,22 @@
 #include <cstdint>
 #include <string_view>
 #include <utility>
+#include <variant>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "strobe/core/stack.h"
 #include "strobe/core/stats.h"
 #include "strobe/core/unregistered_threads.h"
+#include "strobe/encode/machine_tags.h"
 
 namespace strobe::internal {
 namespace {
+
+constexpr std::string_view kMachine = "machine: ";
+constexpr std::string_view kBetweenTags = "; ";
 
 // "12 (ring full 10, nested 2)", or "0".
 template <class Counts, class Name>
@@ -123,7 +130,47 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
   std::vector<std::string> comments{std::move(subject), std::move(quality), std::move(cost)};
   if (stats.unregistered.share > 0)
     comments.push_back(TextOf(stats.unregistered, "in this period"));
+  if (!profile.machine.empty()) comments.push_back(MachineComment(profile.machine));
   return comments;
 }
 
 }  // namespace strobe::internal
+
+namespace strobe {
+
+std::string MachineComment(const LabelSet& machine) {
+  std::string comment;
+  for (const Label& label : machine.labels()) {
+    const auto* const number = std::get_if<std::int64_t>(&label.value);
+    std::string value =
+        number != nullptr ? absl::StrCat(*number) : std::get<std::string>(label.value);
+    std::ranges::replace(value, ';', ',');  // which would end it
+    absl::StrAppend(&comment,
+                    std::string(comment.empty() ? internal::kMachine : internal::kBetweenTags),
+                    label.key, "=", value);
+  }
+  return comment;
+}
+
+LabelSet MachineIn(std::string_view comment) {
+  if (!comment.starts_with(internal::kMachine)) return {};
+  comment.remove_prefix(internal::kMachine.size());
+  std::vector<Label> labels;
+  while (!comment.empty()) {
+    const std::string_view tag = comment.substr(0, comment.find(internal::kBetweenTags));
+    comment.remove_prefix(std::min(comment.size(), tag.size() + internal::kBetweenTags.size()));
+    const std::size_t equals = tag.find('=');
+    const std::string_view key = tag.substr(0, equals);
+    if (equals == std::string_view::npos ||
+        std::ranges::find(kMachineTags, key, &MachineTag::key) == kMachineTags.end())
+      continue;
+    const std::string value(tag.substr(equals + 1));
+    Label& label = labels.emplace_back(Label{.key = std::string(key), .value = value});
+    std::int64_t number = 0;
+    // A number that reads back as the same text.
+    if (absl::SimpleAtoi(value, &number) && absl::StrCat(number) == value) label.value = number;
+  }
+  return LabelSet(std::move(labels));
+}
+
+}  // namespace strobe

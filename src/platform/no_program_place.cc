@@ -1,3 +1,4 @@
+#include "strobe/platform/machine.h"
 #include "strobe/platform/program_place.h"
 
 namespace strobe::internal {
@@ -5,5 +6,6 @@ namespace strobe::internal {
 std::string HostName() { return {}; }
 std::string ContainerId() { return {}; }
 std::string ProgramCommandLine() { return {}; }
+LabelSet ReadMachine(std::uint64_t /*process_id*/, const std::string& /*root*/) { return {}; }
 
 }  // namespace strobe::internal

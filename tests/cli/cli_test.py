@@ -143,7 +143,7 @@ def filters(strobe):
 def formats(strobe):
     """Each format that is written, and what reads it back."""
     expected = strobe.functions("detailed.pb.gz")
-    for name in ("out.pb.gz", "out.folded", "out.speedscope.json", "out.firefox.json.gz", "out.otlp", "out.html"):
+    for name in ("out.pb.gz", "out.folded", "out.speedscope.json", "out.firefox.json.gz", "out.otlp", "out.html", "out.svg"):
         strobe.run("convert", "detailed.pb.gz", "-o", name)
         check((strobe.directory / name).stat().st_size > 0, name + " is written")
     equal(strobe.functions("out.pb.gz"), expected, "pprof, read and written")

@@ -29,6 +29,16 @@ TEST(LabelSet, IsBounded) {
   EXPECT_EQ(set.Text("bad"), "a? ");
 }
 
+TEST(LabelSet, TwoSetsHaveEqualLabelsInCommon) {
+  const LabelSet set({{"a", std::int64_t{1}}, {"b", std::int64_t{2}}, {"c", std::string("x")}});
+  const LabelSet other({{"b", std::int64_t{3}}, {"c", std::string("x")}, {"d", std::int64_t{1}}});
+  EXPECT_EQ(set.InCommonWith(other).labels().size(), 1u);
+  EXPECT_EQ(set.InCommonWith(other).Text("c"), "x");
+  EXPECT_TRUE(set.InCommonWith(LabelSet()).empty());
+  ASSERT_NE(set.Find("b"), nullptr);
+  EXPECT_EQ(set.Find("d"), nullptr);
+}
+
 TEST(LabelSet, HasOneLabelAKeyAndTheFirstCounts) {
   const LabelSet set({{"a", std::int64_t{1}}, {"b", std::int64_t{2}}, {"a", std::int64_t{3}}});
   EXPECT_EQ(set.labels().size(), 2u);

@@ -81,6 +81,7 @@ TEST(Options, EveryVariableHasANameOfItsOwnAndReachesAField) {
       {"STROBE_STOP_TIMEOUT_S", "2.25"},
       {"STROBE_STOP_AT_EXIT", "0"},
       {"STROBE_EXPORT_ON_SIGNAL", "1"},
+      {"STROBE_MACHINE_TAGS", "0"},
       {"STROBE_WORKER", "1"},
       {"STROBE_WORKER_COMMAND", "/usr/bin/strobe"},
       {"STROBE_WORKER_SOCKET", "/run/user/1000/strobe/worker.sock"},

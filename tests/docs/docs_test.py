@@ -186,7 +186,7 @@ def make_prefix(root, build, prefix):
     (prefix / "include/strobe").symlink_to(root / "include/strobe")
     (prefix / "lib/pkgconfig").mkdir(parents=True)
     (prefix / "lib/cmake/strobe").mkdir(parents=True)
-    for library in sorted((build / "src").rglob("libstrobe*.a")):
+    for library in [*sorted((build / "src").rglob("libstrobe*.a")), *sorted((build / "src").glob("libstrobe-c.so*[0-9o]"))]:
         (prefix / "lib" / library.name).symlink_to(library)
     for package in sorted((build / "meson-private").glob("strobe*.pc")):
         text = re.sub(r"^prefix=.*$", f"prefix={prefix}", package.read_text(), flags=re.MULTILINE)
@@ -196,12 +196,13 @@ def make_prefix(root, build, prefix):
     return (prefix / "lib/pkgconfig/strobe.pc").exists()
 
 
-def prepare(document, folder, programs):
+def prepare(document, root, folder, programs):
     """The files that the documents name."""
     server, before, after = programs
     for name, program in (("server", server), ("before/program", before), ("after/program", after)):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).symlink_to(program)
+    (folder / "strobe.py").symlink_to(root / "src/examples/bindings/strobe.py")
     blocks = [block.text for block in document.of("cpp") if "int main()" in block.text]
     if blocks:
         (folder / "main.cc").write_text(blocks[0].replace("int main()", "static void RunYourProgram() {}\n\nint main()"))
@@ -253,7 +254,7 @@ def commands(root, build, strobe, *programs):
         for number, document in enumerate(documents(root)):
             folder = work / str(number)
             folder.mkdir()
-            prepare(document, folder, programs)
+            prepare(document, root, folder, programs)
             where = document.path.relative_to(root)
             console += [f"{where}:{block.line}: {block.text.splitlines()[0]}" for block in document.of("console")]
             for block in document.of("sh"):

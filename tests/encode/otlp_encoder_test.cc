@@ -123,6 +123,15 @@ TEST(OtlpEncoderTest, TheResourceIsTheServiceAndItsProcess) {
       UnorderedElementsAre(Pair("service.name", "shop"), Pair("zone", "a"),
                            Pair("process.pid", "4242"),
                            Pair("process.executable.name", "sample_program")));
+  SampleProfile sample = SmallProfile();
+  sample.profile.machine =
+      LabelSet({{"cpus", 4}, {"architecture", "x86_64"}, {"container_id", "abc"}});
+  EXPECT_THAT(attributes(Read(sample, {.resource = {{"container.id", "own"}}}).Resource()),
+              UnorderedElementsAre(Pair("service.name", "unknown_service:sample_program"),
+                                   Pair("process.pid", "4242"),
+                                   Pair("process.executable.name", "sample_program"),
+                                   Pair("strobe.cpus", "4"), Pair("host.arch", "amd64"),
+                                   Pair("container.id", "own")));
 }
 
 TEST(OtlpEncoderTest, ALabelsKeyHasOneValue) {

@@ -23,6 +23,14 @@ TEST(ProfileCommentsTest, OfAnEmptyProfileTheyAreThreeLinesWithoutExceptions) {
                           "drains, memory 0.0 KiB"));
 }
 
+TEST(ProfileCommentsTest, TheMachineHasALine) {
+  Profile profile;
+  profile.machine = LabelSet({{"cpus", 4}, {"cpu_quota", "1.5"}});
+  const std::vector<std::string> lines = ProfileComments(profile);
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_EQ(lines[3], "machine: cpu_quota=1.5; cpus=4");
+}
+
 TEST(ProfileCommentsTest, DropsAreCountedByTheirReasons) {
   Profile profile;
   profile.stats.drops[static_cast<std::size_t>(DropReason::kRingFull)] = 3;

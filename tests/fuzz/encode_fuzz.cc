@@ -15,6 +15,7 @@
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/encode/short_name.h"
 #include "strobe/encode/speedscope_encoder.h"
+#include "strobe/encode/svg_encoder.h"
 #include "support/check.h"
 
 namespace strobe::testing {
@@ -143,6 +144,7 @@ void Run(FuzzInput input) {
   Encode(profile, symbols, SpeedscopeEncoder());
   Encode(profile, symbols, FirefoxEncoder());
   Encode(profile, symbols, OtlpEncoder());
+  Encode(profile, symbols, SvgEncoder());
 }
 
 }  // namespace

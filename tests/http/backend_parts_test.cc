@@ -77,6 +77,20 @@ TEST(LabelNameTest, HasOnlyCharactersThatItMayHave) {
   EXPECT_EQ(LabelName("\xC3\xA4"), "__");
 }
 
+TEST(WithMachineTest, TheUsersLabelsComeFirstAndCountAlone) {
+  const LabelSet machine({{"cpus", 4}, {"os", "Own"}, {"container_id", "abc"}});
+  const auto texts = [&](std::vector<KeyValue> labels, MachinePart part) {
+    std::string text;
+    for (const KeyValue& label : WithMachine(std::move(labels), machine, part))
+      text += label.key + "=" + label.value + " ";
+    return text;
+  };
+  EXPECT_EQ(texts({}, MachinePart::kAll), "cpus=4 os=Own container_id=abc ");
+  EXPECT_EQ(texts({{"os", "mine"}, {"a", "b"}}, MachinePart::kAll),
+            "os=mine a=b cpus=4 container_id=abc ");
+  EXPECT_EQ(texts({}, MachinePart::kSeries), "cpus=4 os=Own ") << "a process is no series";
+}
+
 TEST(FirstOfTest, IsTheFirstThatIsNotEmpty) {
   EXPECT_EQ(FirstOf("a", "b"), "a");
   EXPECT_EQ(FirstOf("", "b"), "b");

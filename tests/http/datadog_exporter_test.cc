@@ -128,6 +128,16 @@ TEST(DatadogBackend, TheRequestIsThatOfTheIntake) {
               ElementsAre("cpu-samples/count", "cpu-time/nanoseconds", "wall-time/nanoseconds"));
 }
 
+TEST(DatadogBackend, TheMachineIsTagsUnlessTheUserHasSuchATag) {
+  testing::SampleProfile sample = testing::EmptyProfile();
+  sample.profile.machine = LabelSet({{"cpus", 4}, {"container_id", "abc"}, {"os", "Own"}});
+  const auto messages =
+      Build(MakeDatadogBackend({.tags = "os:mine", .agent_url = "http://a"}, Process()),
+            testing::RequestOf(sample.profile, sample.symbols));
+  EXPECT_NE(messages[0].body.find(",os:mine,cpus:4,container_id:abc\""), std::string::npos)
+      << messages[0].body;
+}
+
 TEST(DatadogBackend, AForksChildHasAnotherRuntimeIdAndATracersIdBeatsBoth) {
   EncodedProfile encoded;
   const auto backend = MakeDatadogBackend({.agent_url = "http://a"}, Process());

@@ -78,6 +78,16 @@ TEST(ParcaBackend, ManyThreadsShareTheLastSeries) {
   EXPECT_THAT(messages[0].body, HasSubstr(kOtherThreads));
 }
 
+TEST(ParcaBackend, TheMachineIsLabelsButItsContainersAreNot) {
+  testing::SampleProfile sample = testing::EmptyProfile();
+  sample.profile.machine = LabelSet({{"cpus", 4}, {"container_id", "abc"}});
+  const auto messages =
+      Build(MakeParcaBackend({}), testing::RequestOf(sample.profile, sample.symbols));
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_NE(messages[0].body.find(R"({"name":"cpus","value":"4"}]})"), std::string::npos)
+      << messages[0].body;
+}
+
 TEST(ParcaBackend, AWebPageIsNoAnswer) {
   const auto backend = MakeParcaBackend({});
   EXPECT_EQ((*backend)->Judge({.status = 200, .content_type = "application/json"}).verdict,

@@ -49,6 +49,15 @@ TEST(PyroscopeBackend, APeriodWithoutSamplesIsOneRequest) {
   EXPECT_THAT(messages[0].query, HasSubstr("name=sample_program%7B%7D&"));
 }
 
+TEST(PyroscopeBackend, TheMachineIsLabelsButItsContainersAreNot) {
+  testing::SampleProfile sample = testing::EmptyProfile();
+  sample.profile.machine = LabelSet({{"cpus", 4}, {"container_id", "abc"}, {"os", "Own"}});
+  const auto messages = Build(MakePyroscopeBackend({.labels = "region=eu"}),
+                              testing::RequestOf(sample.profile, sample.symbols));
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_THAT(messages[0].query, HasSubstr("%7Bregion%3Deu%2Ccpus%3D4%2Cos%3DOwn%7D&"));
+}
+
 TEST(PyroscopeBackend, APartOfTheServerThatDoesNotAnswerIsNoRefusal) {
   const auto backend = MakePyroscopeBackend({});
   const auto verdict = [&](int status, std::string body) {

@@ -13,6 +13,7 @@
 #include "strobe/encode/otlp_encoder.h"
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/encode/speedscope_encoder.h"
+#include "strobe/encode/svg_encoder.h"
 #include "strobe/testing/profiles.h"
 
 namespace strobe::testing {
@@ -57,7 +58,8 @@ bool WriteAll(const std::string& directory) {
                   Write(directory, sample.name, sample, FoldedEncoder()) &&
                   Write(directory, sample.name, sample, SpeedscopeEncoder()) &&
                   Write(directory, sample.name, sample, FirefoxEncoder()) &&
-                  Write(directory, sample.name, sample, OtlpEncoder());
+                  Write(directory, sample.name, sample, OtlpEncoder()) &&
+                  Write(directory, sample.name, sample, SvgEncoder());
     absl::StrAppend(&sums, sums.empty() ? "" : ",\n", "\"", sample.name, "\": {",
                     Sums(sample.profile), "}");
   }

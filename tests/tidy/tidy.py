@@ -27,7 +27,7 @@ RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in fold
 ROOMS = {
     "core": ["settings"],
     "unwind": ["pdata", "decoded"],
-    "encode": ["firefox", "html", "pprof"],
+    "encode": ["firefox", "html", "pprof", "svg"],
     "symbolize": ["images", "elf", "dwarf", "pe", "names"],
     "platform": ["files", "signals"],
     "runtime": ["code", "channels", "capture", "threads", "drain", "polls", "session", "control"],

@@ -69,9 +69,14 @@ class LabelSet {
   // to twice kMaxLabels.
   [[nodiscard]] LabelSet Joined(const LabelSet& other) const;
 
+  // The labels that both sets have, with the same values.
+  [[nodiscard]] LabelSet InCommonWith(const LabelSet& other) const;
+
   // The text, or the number, of the first label with `key`; empty, or 0, if there is none.
   [[nodiscard]] const std::string& Text(std::string_view key) const;
   [[nodiscard]] std::int64_t Number(std::string_view key) const;
+  // The first label with `key`; nullptr if there is none.
+  [[nodiscard]] const Label* Find(std::string_view key) const;
 
   [[nodiscard]] std::span<const Label> labels() const { return labels_; }
   [[nodiscard]] bool empty() const { return labels_.empty(); }
@@ -84,8 +89,6 @@ class LabelSet {
   }
 
  private:
-  [[nodiscard]] const Label* Find(std::string_view key) const;
-
   std::vector<Label> labels_;
 };
 

@@ -146,6 +146,9 @@ struct ExporterOptions {
   // no further, other threads run on until the export is done. A signal that comes more than a
   // second after the first ends the process at once. A worker exports in any case. Linux only.
   Option<bool> export_on_signal = Option<bool>::Default{false};
+  // True says in each profile which machine and which container it comes from: see
+  // encode/machine_tags.h. Read when a session starts. Linux only.
+  Option<bool> machine_tags = Option<bool>::Default{true};
 };
 
 // What a profile says of its code.

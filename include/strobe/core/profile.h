@@ -99,6 +99,7 @@ struct Profile {
   std::int64_t period = 0;       // in period_type's unit; 0 if unknown
   std::string program;           // base name of the program's file
   std::uint64_t process_id = 0;
+  LabelSet machine;  // see encode/machine_tags.h; empty if not wanted or unknown
   // Number of this period within its profiler, from 0. Recordings on demand are numbered
   // separately.
   std::uint64_t sequence = 0;

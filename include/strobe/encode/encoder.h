@@ -15,8 +15,8 @@ namespace strobe {
 // The file suffixes of all encoders of this library; a new encoder adds its own. When old files are
 // removed, a file with any of these suffixes counts as a profile, whichever encoder the program
 // uses now.
-inline constexpr std::array<std::string_view, 6> kProfileFileSuffixes{
-    ".pb.gz", ".folded", ".speedscope.json", ".firefox.json.gz", ".otlp", ".html"};
+inline constexpr std::array<std::string_view, 7> kProfileFileSuffixes{
+    ".pb.gz", ".folded", ".speedscope.json", ".firefox.json.gz", ".otlp", ".html", ".svg"};
 
 // * Encode(profile, symbols) is pure and deterministic: equal input gives equal bytes, on any
 //   machine, where the same library compresses them. It accepts every Profile whose indices are in

@@ -14,15 +14,18 @@
 #include "strobe/encode/firefox_encoder.h"
 #include "strobe/encode/folded_encoder.h"
 #include "strobe/encode/html_encoder.h"
+#include "strobe/encode/machine_tags.h"
 #include "strobe/encode/otlp_encoder.h"
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/encode/speedscope_encoder.h"
+#include "strobe/encode/svg_encoder.h"
 
 namespace strobe::internal {
 namespace {
 
 // pprof has no place for a program's name but that of its file, which may be another: of a link, a
-// script, a whole machine. Then a comment says it, as those of the library's own profiles do.
+// script, a whole machine. Then a comment says it, as those of the library's own profiles do. So
+// does one for the machine.
 std::vector<std::string> CommentsOf(const LoadedProfile& loaded) {
   std::vector<std::string> comments = loaded.comments;
   const Profile& profile = loaded.profile;
@@ -34,6 +37,9 @@ std::vector<std::string> CommentsOf(const LoadedProfile& loaded) {
     comments.push_back(absl::StrCat(std::string(kProgramComment), profile.program, ", process ",
                                     profile.process_id));
   }
+  const bool has_machine = std::ranges::any_of(
+      comments, [](const std::string& comment) { return !MachineIn(comment).empty(); });
+  if (!profile.machine.empty() && !has_machine) comments.push_back(MachineComment(profile.machine));
   return comments;
 }
 
@@ -65,14 +71,18 @@ Text EncodeOtlp(const LoadedProfile& loaded, const Request& /*request*/) {
 Text EncodeHtml(const LoadedProfile& loaded, const Request& /*request*/) {
   return HtmlEncoder().Encode(loaded.profile, loaded.symbols);
 }
+Text EncodeSvg(const LoadedProfile& loaded, const Request& /*request*/) {
+  return SvgEncoder().Encode(loaded.profile, loaded.symbols);
+}
 
-constexpr std::array<Format, 6> kFormats{{
+constexpr std::array<Format, 7> kFormats{{
     {"pprof", {".pb.gz", ".pb", ".pprof"}, nullptr, &EncodePprof},
     {"folded", {".folded"}, nullptr, &EncodeFolded},
     {"speedscope", {".speedscope.json", ".json"}, nullptr, &EncodeSpeedscope},
     {"firefox", {".firefox.json.gz"}, "Perfetto", &EncodeFirefox},
     {"otlp", {".otlp"}, nullptr, &EncodeOtlp},
     {"html", {".html"}, nullptr, &EncodeHtml},
+    {"svg", {".svg"}, nullptr, &EncodeSvg},
 }};
 
 bool Has(const Format& format, std::string_view path) {

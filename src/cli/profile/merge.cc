@@ -94,6 +94,7 @@ absl::Status Merging::AddHead(const LoadedProfile& loaded) {
     profile.period = source.period;
     profile.time_ns = source.time_ns;
     profile.program = source.program;
+    profile.machine = source.machine;
     profile.process_id = source.process_id;
     sum.format = loaded.format;
     sum.comments = loaded.comments;
@@ -101,6 +102,7 @@ absl::Status Merging::AddHead(const LoadedProfile& loaded) {
     profile.time_ns = std::min(profile.time_ns, source.time_ns);
     if (profile.period != source.period) profile.period = 0;
     if (profile.program != source.program) profile.program.clear();
+    profile.machine = profile.machine.InCommonWith(source.machine);
     for (const std::string& comment : loaded.comments) {
       if (std::ranges::find(sum.comments, comment) == sum.comments.end())
         sum.comments.push_back(comment);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "read_pprof.h"
 #include "strobe/core/stack.h"
 #include "strobe/core/thread_info.h"
+#include "strobe/encode/machine_tags.h"
 #include "strobe/encode/short_name.h"
 
 namespace strobe::internal {
@@ -35,6 +37,16 @@ std::string ProgramIn(std::span<const std::string> comments) {
     program = name;
   }
   return program;
+}
+
+// The tags that all comments with some have in common.
+LabelSet MachineOf(std::span<const std::string> comments) {
+  std::optional<LabelSet> machine;
+  for (const std::string& comment : comments) {
+    const LabelSet one = MachineIn(comment);
+    if (!one.empty()) machine = machine ? machine->InCommonWith(one) : one;
+  }
+  return machine.value_or(LabelSet());
 }
 
 }  // namespace
@@ -98,6 +110,7 @@ bool PprofReading::FinishModules() {
   }
   if (std::string program = ProgramIn(builder_.loaded().comments); !program.empty())
     profile.program = std::move(program);
+  profile.machine = MachineOf(builder_.loaded().comments);
   return true;
 }
 

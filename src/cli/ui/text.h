@@ -2,18 +2,15 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "../../encode/amount_text.h"  // IWYU pragma: export
 #include "terminal.h"
 
 namespace strobe::internal {
 
-// "1.234 s", "12.3 MiB", "42", "17 widgets".
-std::string AmountText(std::int64_t amount, std::string_view unit);
-// The same for a mean, which may be none of whole units, and for a change, with a sign.
-std::string MeanText(double amount, std::string_view unit);
+// MeanText of a change, with a sign, and of its error if that is a number.
 std::string ChangeText(double change, double error, std::string_view unit);
 // "12.3 %", or "12.3 % ± 0.4" if `error`, of the share, is a number.
 std::string ShareText(double share, double error);

@@ -261,6 +261,10 @@ constexpr std::array kTable = {
         "Whether SIGHUP, SIGINT and SIGTERM, unless the program handles or ignores them, export "
         "the "
         "running period before they end the program (Linux)."),
+    Row<&ProfilerOptions::exporter, &ExporterOptions::machine_tags, kSwitch>(
+        "STROBE_MACHINE_TAGS", "exporter.machine_tags",
+        "Whether profiles say which machine they come from: CPUs and their quota, memory, system, "
+        "container, process name (Linux)."),
     Row<&ProfilerOptions::worker, &WorkerOptions::enabled, kSwitch>(
         "STROBE_WORKER", "worker.enabled",
         "Whether a worker process makes the profiles (Linux x86-64, strobe-worker)."),

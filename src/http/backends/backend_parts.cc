@@ -1,7 +1,11 @@
 #include "backend_parts.h"
 
+#include <algorithm>
+#include <variant>
+
 #include "absl/strings/str_format.h"
 #include "strobe/core/thread_info.h"
+#include "strobe/encode/machine_tags.h"
 
 namespace strobe::internal {
 
@@ -18,6 +22,24 @@ std::string JsonString(std::string_view text) {
     }
   }
   return json + '"';
+}
+
+std::vector<KeyValue> WithMachine(std::vector<KeyValue> labels, const LabelSet& machine,
+                                  MachinePart part) {
+  const std::size_t own = labels.size();
+  for (const MachineTag& tag : kMachineTags) {
+    const Label* const label = machine.Find(tag.key);
+    const auto is_tag = [&](const KeyValue& one) { return one.key == tag.key; };
+    const bool is_wanted = label != nullptr && (tag.is_of_machine || part == MachinePart::kAll);
+    if (!is_wanted ||
+        std::any_of(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(own), is_tag))
+      continue;
+    const auto* const number = std::get_if<std::int64_t>(&label->value);
+    labels.push_back({std::string(tag.key), number != nullptr
+                                                ? absl::StrCat(*number)
+                                                : std::get<std::string>(label->value)});
+  }
+  return labels;
 }
 
 }  // namespace strobe::internal

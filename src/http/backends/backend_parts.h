@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "strobe/core/label_set.h"
 #include "strobe/core/settings/option_rows.h"
 #include "strobe/core/settings/secret.h"
 #include "strobe/export/exporter.h"
@@ -95,5 +97,14 @@ inline std::string FirstOf(const std::string& first, const std::string& second) 
 
 // A text as a JSON string.
 std::string JsonString(std::string_view text);
+
+// What a server takes of the machine tags.
+enum class MachinePart : std::uint8_t {
+  kAll,
+  kSeries,  // those that all processes of the machine share: each set of labels is a series
+};
+// The user's labels and, behind them, the machine's whose keys are not among them.
+std::vector<KeyValue> WithMachine(std::vector<KeyValue> labels, const LabelSet& machine,
+                                  MachinePart part);
 
 }  // namespace strobe::internal

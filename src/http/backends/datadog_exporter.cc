@@ -24,6 +24,7 @@ using internal::JsonString;
 using internal::kLine;
 using internal::kSwitch;
 using internal::kUrl;
+using internal::MachinePart;
 
 constexpr std::string_view kAgentPath = "/profiling/v1/input";
 constexpr std::string_view kIntakePath = "/api/v2/profile";
@@ -150,8 +151,9 @@ std::string DatadogBackend::Tags(const Profile& profile) const {
   add("profiler_version", internal::kStrobeVersion);
   add("profile_seq", absl::StrCat(profile.sequence));
   add("process_id", absl::StrCat(profile.process_id));
-  const auto more = internal::ParsePairs(DatadogTags::WithCommas(*options_.tags), ':');
-  for (const internal::KeyValue& tag : more.ok() ? *more : std::vector<internal::KeyValue>())
+  const auto own = internal::ParsePairs(DatadogTags::WithCommas(*options_.tags), ':');
+  for (const internal::KeyValue& tag : internal::WithMachine(
+           own.value_or(std::vector<internal::KeyValue>()), profile.machine, MachinePart::kAll))
     add(tag.key, tag.value);
   return tags;
 }

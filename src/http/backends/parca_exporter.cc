@@ -94,7 +94,9 @@ class ParcaBackend final : public HttpBackend {
     };
     add("__name__", "process_cpu");
     add("job", internal::FirstOf(job_, view.profile().program));
-    for (const KeyValue& label : labels_) add(internal::LabelName(label.key), label.value);
+    for (const KeyValue& label :
+         internal::WithMachine(labels_, view.profile().machine, internal::MachinePart::kSeries))
+      add(internal::LabelName(label.key), label.value);
     if (!thread.empty()) add("thread_name", thread);
     absl::StrAppend(&series, series.empty() ? "" : ",", "{\"labels\":{\"labels\":[", labels,
                     "]},\"samples\":[{\"rawProfile\":\"", internal::Base64(*bytes), "\"}]}");

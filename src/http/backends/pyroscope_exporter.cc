@@ -57,14 +57,10 @@ std::string PlainText(std::string_view text) {
 
 class PyroscopeBackend final : public HttpBackend {
  public:
-  PyroscopeBackend(HttpEndpoint endpoint, std::string application,
-                   const std::vector<KeyValue>& labels)
-      : endpoint_(std::move(endpoint)), application_(std::move(application)) {
-    for (const KeyValue& label : labels) {
-      absl::StrAppend(&labels_, labels_.empty() ? "" : ",", internal::LabelName(label.key), "=",
-                      PlainText(label.value));
-    }
-  }
+  PyroscopeBackend(HttpEndpoint endpoint, std::string application, std::vector<KeyValue> labels)
+      : endpoint_(std::move(endpoint)),
+        application_(std::move(application)),
+        labels_(std::move(labels)) {}
   [[nodiscard]] std::string_view name() const override { return "pyroscope"; }
   [[nodiscard]] const HttpEndpoint& endpoint() const override { return endpoint_; }
 
@@ -108,8 +104,14 @@ class PyroscopeBackend final : public HttpBackend {
  private:
   [[nodiscard]] std::string Query(const Profile& profile) const {
     const std::int64_t end_ns = profile.time_ns + profile.duration_ns;
+    std::string labels;
+    for (const KeyValue& label :
+         internal::WithMachine(labels_, profile.machine, internal::MachinePart::kSeries)) {
+      absl::StrAppend(&labels, labels.empty() ? "" : ",", internal::LabelName(label.key), "=",
+                      PlainText(label.value));
+    }
     const std::string application =
-        PlainText(internal::FirstOf(application_, profile.program)) + "{" + labels_ + "}";
+        PlainText(internal::FirstOf(application_, profile.program)) + "{" + labels + "}";
     constexpr std::int64_t kNsPerSecond = 1'000'000'000;
     const std::int64_t rate_hz = profile.period > 0 ? kNsPerSecond / profile.period : 100;
     return absl::StrCat("name=", internal::PercentEncoded(application),
@@ -120,7 +122,7 @@ class PyroscopeBackend final : public HttpBackend {
 
   const HttpEndpoint endpoint_;
   const std::string application_;
-  std::string labels_;  // "key=value,key=value"
+  const std::vector<KeyValue> labels_;
 };
 
 }  // namespace
@@ -143,10 +145,10 @@ absl::StatusOr<std::shared_ptr<const HttpBackend>> MakePyroscopeBackend(
   internal::AddBearer(*endpoint, *options.token);
   if (!options.tenant->empty())
     endpoint->headers.push_back({.name = "X-Scope-OrgID", .value = *options.tenant});
-  const absl::StatusOr<std::vector<KeyValue>> labels = internal::ParsePairs(*options.labels, '=');
+  absl::StatusOr<std::vector<KeyValue>> labels = internal::ParsePairs(*options.labels, '=');
   if (!labels.ok()) return labels.status();
   return std::make_shared<const PyroscopeBackend>(*std::move(endpoint), *options.application,
-                                                  *labels);
+                                                  *std::move(labels));
 }
 
 ProfilerOptions PyroscopeProfilerOptions(ProfilerOptions options) {

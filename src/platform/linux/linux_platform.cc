@@ -34,6 +34,7 @@
 #include "strobe/core/settings/messages.h"
 #include "strobe/platform/linux/descriptor.h"
 #include "strobe/platform/linux/own_files.h"
+#include "strobe/platform/machine.h"
 #include "task_files.h"
 
 // The name in the manual. glibc's headers have it since 2.37 only.
@@ -144,6 +145,7 @@ std::string LinuxPlatform::ProgramName() {
   const std::string path = internal::ProgramPath();
   return path.substr(path.find_last_of('/') + 1);
 }
+LabelSet LinuxPlatform::MachineTags() { return internal::ReadMachine(ProcessId()); }
 std::optional<std::string> LinuxPlatform::EnvironmentVariable(const char* name) {
   // Nothing for a program that has more rights than its user: the user's environment must not
   // choose where the program writes.

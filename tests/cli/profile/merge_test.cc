@@ -82,11 +82,13 @@ TEST(MergeProfilesTest, LastsAsLongAsAll) {
   first.profile().duration_ns = 10;
   first.profile().program = "a";
   first.profile().period = 5;
+  first.profile().machine = LabelSet({{"cpus", 4}, {"os", "Own"}});
   MadeProfile second;
   second.profile().time_ns = 1000;
   second.profile().duration_ns = 20;
   second.profile().program = "b";
   second.profile().period = 6;
+  second.profile().machine = LabelSet({{"cpus", 8}, {"os", "Own"}});
   std::vector<LoadedProfile> both = Both(first.Finish(), second.Finish());
   both[0].comments = {"x", "same"};
   both[1].comments = {"same", "y"};
@@ -95,6 +97,8 @@ TEST(MergeProfilesTest, LastsAsLongAsAll) {
   EXPECT_EQ(sum.profile.duration_ns, 30);
   EXPECT_EQ(sum.profile.program, "") << "they are of different programs";
   EXPECT_EQ(sum.profile.period, 0);
+  EXPECT_EQ(sum.profile.machine.Text("os"), "Own");
+  EXPECT_EQ(sum.profile.machine.labels().size(), 1U) << "they are of different machines";
   EXPECT_THAT(sum.comments, ElementsAre("x", "same", "y"));
 }
 

@@ -10,6 +10,7 @@
 #include "../pprof_bytes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "strobe/encode/machine_tags.h"
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/testing/profiles.h"
 
@@ -192,6 +193,18 @@ TEST(ReadPprofTest, ACommentSaysWhatTheProgramIsCalled) {
   EXPECT_EQ(program_of({"strobe: program a link, process 7, period 0"}), "a link");
   EXPECT_EQ(program_of({"strobe: program a, process 7", "strobe: program a, process 8"}), "a");
   EXPECT_EQ(program_of({"strobe: program a, process 7", "strobe: program b, process 7"}), "file");
+}
+
+TEST(ReadPprofTest, ACommentSaysWhichMachineItWas) {
+  const auto machine_of = [](std::initializer_list<const char*> comments) {
+    PprofBytes bytes = TwoFunctions();
+    int next = 5;
+    for (const char* const comment : comments) bytes.Strings({comment}).AddNumber(kComment, next++);
+    return MachineComment(ReadAll(bytes.Take()).profile.machine);
+  };
+  EXPECT_EQ(machine_of({"rate: 100 Hz", "machine: cpus=4; os=Own"}), "machine: cpus=4; os=Own");
+  EXPECT_EQ(machine_of({"machine: cpus=4; os=Own", "machine: cpus=8; os=Own"}), "machine: os=Own")
+      << "what a sum of two machines has in common";
 }
 
 TEST(ReadPprofTest, FramesThatAreNoneOfCodeAreThatAgain) {

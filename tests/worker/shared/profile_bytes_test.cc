@@ -30,6 +30,14 @@ TEST(ProfileBytes, ComeBackAsTheSameProfile) {
   }
 }
 
+TEST(ProfileBytes, TheMachineComesAlong) {
+  Profile profile = testing::SmallProfile().profile;
+  profile.machine = LabelSet({{"cpus", 4}, {"os", "Own"}});
+  const absl::StatusOr<Profile> read = ProfileFrom(ProfileBytes(profile), kKnownValueTypes);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->machine, profile.machine);
+}
+
 TEST(ProfileBytes, EveryShorterTextIsRefused) {
   const std::string bytes = ProfileBytes(testing::SmallProfile().profile);
   for (std::size_t size = 0; size < bytes.size(); ++size)

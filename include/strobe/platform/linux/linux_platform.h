@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "strobe/core/label_set.h"
 #include "strobe/platform/linux/linux_ending_signals.h"
 #include "strobe/platform/linux/linux_signal_inbox.h"
 #include "strobe/platform/linux/linux_thread_probe.h"
@@ -62,6 +63,8 @@ struct LinuxPlatform {
   static std::uint64_t CurrentThreadId();
   static std::uint64_t ProcessId();
   static std::string ProgramName();
+  // See kMachineTags.
+  static LabelSet MachineTags();
   // Whether the program has more rights than the user who began it: setuid, setgid, file
   // capabilities. Its environment, arguments and working directory are then that user's choice.
   static bool HasMoreRights() noexcept;

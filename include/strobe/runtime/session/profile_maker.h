@@ -15,6 +15,7 @@
 #include "strobe/aggregate/recording.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
+#include "strobe/core/label_set.h"
 #include "strobe/core/profile.h"
 #include "strobe/core/stats.h"
 #include "strobe/runtime/drain/collector_counters.h"
@@ -38,8 +39,12 @@ class ProfileMaker {
   ProfileMaker(CollectorCounters& counters, std::function<Stats()> collect_stats)
       : counters_(counters), collect_stats_(std::move(collect_stats)) {}
 
-  // Begins the first period of a session.
-  void Begin() { at_period_begin_ = collect_stats_(); }
+  // Begins the first period of a session, whose profiles have machine tags if the platform has any.
+  void Begin(bool wants_machine_tags) {
+    if constexpr (requires { Platform::MachineTags(); })
+      machine_ = wants_machine_tags ? Platform::MachineTags() : LabelSet();
+    at_period_begin_ = collect_stats_();
+  }
 
   // Ends the period. If memory runs out, returns nullptr, and the period continues.
   std::unique_ptr<ExportJob> TakePeriod(Session<Traits>& session) {
@@ -117,8 +122,8 @@ class ProfileMaker {
 
   // Returns a profile with all that is known before the period is taken. There must be a column;
   // `period_ns` is that of its provider.
-  static Profile MakeHead(const Session<Traits>& session, const RecordingColumns& columns,
-                          std::int64_t period_ns, Stats stats) {
+  Profile MakeHead(const Session<Traits>& session, const RecordingColumns& columns,
+                   std::int64_t period_ns, Stats stats) const {
     using Providers = typename Traits::Providers;
     constexpr auto kTypes = Providers::AllValueTypes();
     const std::size_t provider = columns[0].provider;
@@ -130,6 +135,7 @@ class ProfileMaker {
     profile.period = period_ns;
     profile.program = Platform::ProgramName();
     profile.process_id = Platform::ProcessId();
+    profile.machine = machine_;
     const std::int64_t rated_ns =
         provider == session.columns()[0].provider ? period_ns : session.period_ns();
     stats.requested_rate_hz = rated_ns > 0 ? 1e9 / static_cast<double>(rated_ns) : 0;
@@ -149,6 +155,7 @@ class ProfileMaker {
   const std::function<Stats()> collect_stats_;
   std::uint64_t periods_ = 0;     // taken so far
   std::uint64_t recordings_ = 0;  // taken so far
+  LabelSet machine_;              // of the session
   Stats at_period_begin_;
 };
 

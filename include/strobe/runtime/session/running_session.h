@@ -60,6 +60,7 @@ class RunningSession {
       : registry_(registry),
         counters_(counters),
         maker_(maker),
+        has_machine_tags_(*options.exporter.machine_tags),
         stop_timeout_(StopTimeout(options.exporter)),
         session_(options, registry, code, counters, signal.number.load(std::memory_order_relaxed),
                  parts.providers),
@@ -88,7 +89,7 @@ class RunningSession {
           "sampling.cpu_frequency_hz and sampling.wall_frequency_hz: no provider is enabled");
     }
     if (absl::Status status = worker_->Check(); !status.ok()) return status;
-    maker_.Begin();
+    maker_.Begin(has_machine_tags_);
     if (absl::Status status = worker_->Begin(); !status.ok()) return status;
     // From here on nothing may throw, because the exporter's thread runs.
     registry_.BeginCollecting();
@@ -221,6 +222,7 @@ class RunningSession {
   ThreadRegistry<Traits>& registry_;
   CollectorCounters& counters_;
   ProfileMaker<Traits>& maker_;
+  const bool has_machine_tags_;
   const std::chrono::milliseconds stop_timeout_;
   Session<Traits> session_;
   const std::shared_ptr<Worker> worker_;

@@ -32,6 +32,7 @@
 #include "strobe/core/sample_context.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/platform/linux/descriptor.h"
+#include "strobe/platform/machine.h"
 #include "strobe/provider/level_memory.h"
 #include "strobe/worker/shared/export_marks.h"
 #include "worker_images.h"
@@ -273,6 +274,7 @@ std::shared_ptr<const UnwindTable> WorkerPlatform::ShareTable(const Module& modu
 
 std::uint64_t WorkerPlatform::ProcessId() { return served_program->program.process_id; }
 std::string WorkerPlatform::ProgramName() { return served_program->program.name; }
+LabelSet WorkerPlatform::MachineTags() { return ReadMachine(ProcessId()); }
 
 std::int64_t WorkerPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
   if (thread_id == CurrentThreadId()) return 0;

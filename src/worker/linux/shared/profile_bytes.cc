@@ -76,7 +76,7 @@ void Visit(Archive& archive, Profile& profile) {
           profile.zones, profile.stacks, profile.label_sets, profile.threads, profile.samples,
           profile.values, profile.moments, profile.moment_values);
   archive(profile.time_ns, profile.duration_ns, profile.period_type, profile.period,
-          profile.program, profile.process_id, profile.sequence, profile.stats);
+          profile.program, profile.process_id, profile.machine, profile.sequence, profile.stats);
 }
 
 template <class T>

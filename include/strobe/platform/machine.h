@@ -1,0 +1,16 @@
+// ReadMachine: the machine tags of a process, as the system says them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "strobe/core/label_set.h"
+
+namespace strobe::internal {
+
+// Labels with the keys of kMachineTags; what the system does not say is missing. `root` is put
+// before each path: "" but in a test. Reads some small files, of each its begin. Control plane; any
+// thread. Empty on systems other than Linux.
+LabelSet ReadMachine(std::uint64_t process_id, const std::string& root = "");
+
+}  // namespace strobe::internal
