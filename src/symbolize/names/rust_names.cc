@@ -17,7 +17,7 @@ constexpr std::size_t kMaxDigits = 16;  // of a constant of 64 bits
 
 bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
 
-constexpr std::array<std::pair<char, std::string_view>, 21> kBasicTypes{
+constexpr std::array<std::pair<char, std::string_view>, 21> kRustBasicTypes{
     {{'a', "i8"},   {'b', "bool"},  {'c', "char"},  {'d', "f64"}, {'e', "str"}, {'f', "f32"},
      {'h', "u8"},   {'i', "isize"}, {'j', "usize"}, {'l', "i32"}, {'m', "u32"}, {'n', "i128"},
      {'o', "u128"}, {'p', "_"},     {'s', "i16"},   {'t', "u16"}, {'u', "()"},  {'v', "..."},
@@ -214,8 +214,9 @@ class RustReader : MangledText {
     const Level level(*this);
     if (failed()) return;
     const char c = Next();
-    const auto basic = std::ranges::find(kBasicTypes, c, &std::pair<char, std::string_view>::first);
-    if (basic != kBasicTypes.end()) return Write(basic->second);
+    const auto basic =
+        std::ranges::find(kRustBasicTypes, c, &std::pair<char, std::string_view>::first);
+    if (basic != kRustBasicTypes.end()) return Write(basic->second);
     switch (c) {
       case 'A':
         Write("[");
