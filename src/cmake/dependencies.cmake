@@ -2,18 +2,10 @@
 # A target that the parent project has is taken as it is.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)  # the parent links what is found here
 
-# STROBE_NAME is ON, OFF or AUTO: ends the configuration where it is ON, and `there` says that it cannot be.
+# Ends the configuration where the option STROBE_NAME is neither OFF nor AUTO, and `there` is false.
 function(strobe_require name there needs)
   if(STROBE_${name} AND NOT STROBE_${name} STREQUAL "AUTO" AND NOT there)
     message(FATAL_ERROR "STROBE_${name} is ${STROBE_${name}}, and it needs ${needs}")
-  endif()
-endfunction()
-
-# A parent that wants STROBE_NAME says ON or AUTO.
-function(strobe_wants result name)
-  set(${result} FALSE PARENT_SCOPE)
-  if(STROBE_${name} STREQUAL "AUTO" OR STROBE_${name})
-    set(${result} TRUE PARENT_SCOPE)
   endif()
 endfunction()
 
@@ -39,8 +31,7 @@ find_package(Threads REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 set(strobe_libdeflate "")
-strobe_wants(wants_libdeflate LIBDEFLATE)
-if(wants_libdeflate)
+if(STROBE_LIBDEFLATE)
   foreach(target IN ITEMS libdeflate::libdeflate_static libdeflate::libdeflate_shared)
     if(TARGET ${target})
       set(strobe_libdeflate ${target})
@@ -59,10 +50,9 @@ if(wants_libdeflate)
 endif()
 
 set(strobe_http_library "")
-strobe_wants(wants_http HTTP)
-if(wants_http AND is_windows)
+if(STROBE_HTTP AND is_windows)
   set(strobe_http_library winhttp)
-elseif(wants_http)
+elseif(STROBE_HTTP)
   if(NOT TARGET CURL::libcurl)
     find_package(CURL 7.68 QUIET)
   endif()
@@ -72,15 +62,15 @@ elseif(wants_http)
   strobe_require(HTTP "${strobe_http_library}" "libcurl 7.68 or later, which is not here")
 endif()
 
-strobe_wants(strobe_has_pull PULL)
-strobe_require(PULL ${is_linux} "Linux")
-if(NOT is_linux)
-  set(strobe_has_pull FALSE)
+set(strobe_has_pull FALSE)
+if(STROBE_PULL AND is_linux)
+  set(strobe_has_pull TRUE)
 endif()
+strobe_require(PULL ${is_linux} "Linux")
 
 set(strobe_has_libstdcxx FALSE)
 if(is_linux)
   include(CheckCXXSymbolExists)
-  check_cxx_symbol_exists(__GLIBCXX__ ciso646 STROBE_HAS_LIBSTDCXX)
+  check_cxx_symbol_exists(__GLIBCXX__ cstddef STROBE_HAS_LIBSTDCXX)
   set(strobe_has_libstdcxx "${STROBE_HAS_LIBSTDCXX}")
 endif()

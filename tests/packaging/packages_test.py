@@ -96,9 +96,11 @@ def conan(root, work, compiler):
     profile = work / "conan/profiles/default"
     versions = {package: run(["pkg-config", "--modversion", module], work).strip()
                 for package, module in (("abseil", "absl_status"), ("zlib", "zlib"), ("libdeflate", "libdeflate"))}
-    launcher = "tools.cmake.cmaketoolchain:extra_variables={'CMAKE_CXX_COMPILER_LAUNCHER': 'ccache'}\n" if compiler[0] == "ccache" else ""
-    profile.write_text(profile.read_text() + "[platform_requires]\n" + "".join(f"{name}/{version}\n" for name, version in versions.items()) +
-                       f"[conf]\n{launcher}tools.build:compiler_executables={{'cpp': '{' '.join(compiler)}'}}\n")
+    cached = pathlib.Path("/usr/lib/ccache", pathlib.Path(compiler[-1]).name)  # one word is all that Conan takes
+    command = str(cached) if compiler[0] == "ccache" and cached.exists() else compiler[-1]
+    settings = re.sub("cppstd=.*", "cppstd=20", profile.read_text())
+    profile.write_text(settings + "[platform_requires]\n" + "".join(f"{name}/{version}\n" for name, version in versions.items()) +
+                       f"[conf]\ntools.build:compiler_executables={{'cpp': '{command}'}}\n")
     run(["conan", "create", root / "src/packaging/conan", "--no-remote"], work, **environment)
     (work / "conanfile.txt").write_text(Document(root / "src/docs/start.md").of("ini")[0].text)
     run(["conan", "install", ".", "--no-remote", "-of", "generated"], work, **environment)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares the sources and the libraries of Abseil that another build system takes with Meson's.
 
-  sources_test.py cmake SOURCE_ROOT BUILD_ROOT     src/cmake, as CMake configures it here
-  sources_test.py bazel SOURCE_ROOT BUILD_ROOT     src/packaging/bazel/strobe.BUILD, evaluated as Python, whose syntax it keeps to
+  sources_test.py cmake SOURCE_ROOT BUILD_ROOT COMPILER     src/cmake, as CMake configures it here
+  sources_test.py bazel SOURCE_ROOT BUILD_ROOT              src/packaging/bazel/strobe.BUILD, evaluated as Python, whose syntax it keeps to
 
 Both take whole folders, so a new source needs nothing but Meson's list. What differs is printed, with the place to change. Exit status 77
 if CMake is not here.
@@ -48,9 +48,9 @@ def of_meson(root, build):
     return libraries
 
 
-def of_cmake(root, compiler, work):
-    subprocess.run(["cmake", "-S", root / "tests/packaging/sources", "-B", work, f"-DSTROBE_SOURCE_ROOT={root}"], check=True,
-                   stdout=subprocess.DEVNULL, env={**os.environ, "CXX": compiler})
+def of_cmake(root, compiler, libdeflate, work):
+    subprocess.run(["cmake", "-S", root / "tests/packaging/sources", "-B", work, f"-DSTROBE_SOURCE_ROOT={root}",
+                    f"-DSTROBE_LIBDEFLATE={libdeflate}"], check=True, stdout=subprocess.DEVNULL, env={**os.environ, "CXX": compiler})
     libraries = {}
     for line in (work / "sources.txt").read_text().splitlines():
         library, source = line.split(" ", 1)
@@ -89,10 +89,11 @@ def of_bazel(root):
 
 
 def differences(meson, other, place):
-    for library in sorted(meson.keys() | other.keys()):
-        for source in sorted(meson.get(library, set()) - other.get(library, set())):
+    """Of the libraries that Meson builds: an option may leave one out."""
+    for library in sorted(meson):
+        for source in sorted(meson[library] - other.get(library, set())):
             yield f"{place}: {library} lacks {source}, which Meson builds: a pattern must cover it"
-        for source in sorted(other.get(library, set()) - meson.get(library, set())):
+        for source in sorted(other.get(library, set()) - meson[library]):
             yield f"{place}: {library} has {source}, which Meson does not build: add it to its folder's meson.build, or exclude it here"
 
 
@@ -104,13 +105,13 @@ def main():
             print("cmake is not installed")
             sys.exit(77)
         with tempfile.TemporaryDirectory() as work:
-            failures = list(differences(meson, of_cmake(root, *compiler, pathlib.Path(work)), "src/cmake/CMakeLists.txt"))
+            libdeflate = "ON" if "encode/libdeflate_gzip.cc" in meson["strobe"] else "OFF"
+            failures = list(differences(meson, of_cmake(root, " ".join(compiler), libdeflate, pathlib.Path(work)), "src/cmake/CMakeLists.txt"))
     else:
         bazel, abseil = of_bazel(root)
         place = "src/packaging/bazel/strobe.BUILD"
         meson["strobe"] = {source.replace("/zlib_", "/libdeflate_") for source in meson["strobe"]}
-        failures = list(differences({name: sources for name, sources in meson.items()},
-                                    {name: sources for name, sources in bazel.items() if name in meson}, place))
+        failures = list(differences(meson, bazel, place))
         wanted = set(re.findall(r"'absl_([a-z_]+)'", (root / "src/meson.build").read_text()))
         failures += [f"{place}: the libraries of Abseil are not those of src/meson.build: {sorted(wanted ^ abseil)}"] * (wanted != abseil)
     print(*failures or [f"{system}: {sum(map(len, meson.values()))} sources of {len(meson)} libraries, as Meson has them"], sep="\n")

@@ -8,6 +8,7 @@ from conan.tools.build import check_min_cppstd
 from conan.tools.env import Environment, VirtualBuildEnv
 from conan.tools.files import copy, load
 from conan.tools.gnu import PkgConfigDeps
+from conan.tools.layout import basic_layout
 from conan.tools.meson import Meson, MesonToolchain
 
 
@@ -29,6 +30,9 @@ class StrobeRecipe(ConanFile):
     def export_sources(self):
         for pattern in ("meson.build", "meson_options.txt", "src/*", "include/*", "subprojects/*.wrap", "subprojects/packagefiles/*"):
             copy(self, pattern, self._root(), self.export_sources_folder, excludes="*/__pycache__/*")
+
+    def layout(self):
+        basic_layout(self)
 
     def validate(self):
         if self.settings.os != "Linux":
