@@ -104,7 +104,7 @@ def conan(root, work, compiler):
     run(["conan", "create", root / "src/packaging/conan", "--no-remote"], work, **environment)
     (work / "conanfile.txt").write_text(Document(root / "src/docs/start.md").of("ini")[0].text)
     run(["conan", "install", ".", "--no-remote", "-of", "generated"], work, **environment)
-    run(["cmake", "-S", root / "tests/consumer/cmake", "-B", "build", "-DCMAKE_TOOLCHAIN_FILE=generated/conan_toolchain.cmake",
+    run(["cmake", "-S", root / "tests/consumer/cmake", "-B", "build", f"-DCMAKE_TOOLCHAIN_FILE={work}/generated/conan_toolchain.cmake",
          "-DCMAKE_BUILD_TYPE=Release"], work, **environment)
     run(["cmake", "--build", "build"], work)
     check_consumer(work / "build/consumer", work)
