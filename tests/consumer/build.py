@@ -3,8 +3,8 @@
 
 WAY is subproject or installed, each also with _disabled, for a Strobe configured with -Denabled=false (of the subproject then, only the
 consumer's own code is compiled: that library is the installed one's); or, installed too: cmake, static (a
-program without shared libraries), lto (link time optimization); or libcxx: a subproject built by clang with libc++, Abseil too. Exit status
-77, with the reason, if there is no such compiler.
+program without shared libraries), lto (link time optimization); or fetchcontent: CMake builds Strobe with the program; or libcxx: a subproject
+built by clang with libc++, Abseil too. Exit status 77, with the reason, if there is no such compiler.
 """
 import json
 import os
@@ -118,6 +118,25 @@ def build_cmake(work, source, build, compiler):
     return work / "build/consumer"
 
 
+def build_fetchcontent(work, source, compiler):
+    """Strobe's sources, which CMake has "fetched" from this tree and builds with the program. The parent is for debugging, and strict."""
+    launcher, name = compiler.split() if compiler.startswith("ccache ") else ("", compiler)
+    run(["cmake", "-S", source / "tests/consumer/fetchcontent", "-B", "build", "-G", "Ninja", f"-DFETCHCONTENT_SOURCE_DIR_STROBE={source}",
+         "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}",
+         "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror -Wconversion -Wshadow -Wundef -Wold-style-cast"], work, CXX=name)
+    output = run(["cmake", "--build", "build", "--parallel", "2"], work)
+    if "warning" in output:
+        sys.exit("the parent's build has warnings")
+    built = {path.name for path in (work / "build").rglob("libstrobe*.a")}
+    if built != {"libstrobe.a", "libstrobe-allocations-archive.a"}:
+        sys.exit(f"CMake builds what the parent links, and no more: {built}")
+    for entry in json.loads((work / "build/compile_commands.json").read_text()):
+        if "strobe-build" in entry["command"] and "-O2" not in entry["command"]:
+            sys.exit(f"compiled without optimisation: {entry['file']}")
+    run([work / "build/allocations", work / "allocations"], work)
+    return work / "build/consumer"
+
+
 def build_installed(work, source, build, compiler, disabled, *more_flags):
     """Strobe installed below a prefix, found by pkg-config and linked with nothing but what it says."""
     if disabled:
@@ -186,6 +205,8 @@ def main():
             program = build_subproject(work, source, compiler)
         elif way == "libcxx":
             program = build_libcxx(work, source, compiler)
+        elif way == "fetchcontent":
+            program = build_fetchcontent(work, source, compiler)
         elif way == "cmake":
             program = build_cmake(work, source, build, compiler)
         else:

@@ -21,7 +21,7 @@ import tempfile
 
 from markdown import Document
 
-LANGUAGES = {"sh", "console", "cpp", "c", "cmake", "meson"}
+LANGUAGES = {"sh", "console", "cpp", "c", "cmake", "meson", "starlark", "ini"}
 MAX_COLUMNS = 120
 MAX_CONSOLE_BLOCKS = 6
 BLOCK_TIMEOUT_S = 60
@@ -80,14 +80,16 @@ def unlinked(root):
 
 
 def other_build_files(root):
-    """Blocks of CMake and Meson have the lines that tests/consumer builds by, and no others."""
-    for language, file in (("cmake", "cmake/CMakeLists.txt"), ("meson", "subproject/meson.build")):
-        built = (root / "tests/consumer" / file).read_text().replace("../", "").splitlines()
+    """Blocks for build systems have the lines that tests build by, or that the tree ships, and no others."""
+    files = {"cmake": ["tests/consumer/cmake/CMakeLists.txt", "tests/consumer/fetchcontent/CMakeLists.txt"],
+             "meson": ["tests/consumer/subproject/meson.build"], "starlark": ["src/packaging/bazel/MODULE.bazel"]}
+    for language, names in files.items():
+        built = "".join((root / name).read_text() for name in names).replace("../", "").splitlines()
         for document in documents(root):
             for block in document.of(language):
                 for offset, line in enumerate(block.text.splitlines()):
                     if line not in built:
-                        yield f"{document.path.relative_to(root)}:{block.line + offset}: not what tests/consumer/{file} builds by: {line}"
+                        yield f"{document.path.relative_to(root)}:{block.line + offset}: not what {' or '.join(names)} has: {line}"
 
 
 # Diagnose().
@@ -206,7 +208,7 @@ def prepare(document, root, folder, programs):
     blocks = [block.text for block in document.of("cpp") if "int main()" in block.text]
     if blocks:
         (folder / "main.cc").write_text(blocks[0].replace("int main()", "static void RunYourProgram() {}\n\nint main()"))
-    for block in document.of("cmake"):
+    for block in [block for block in document.of("cmake") if "project(" in block.text]:
         (folder / "CMakeLists.txt").write_text(block.text)
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes html_page.cc of the page's sources: embed.py OUTPUT PAGE STYLE SCRIPT...
+"""Makes html_page.cc of the page's sources: embed.py OUTPUT LIST
 
-The scripts are joined in the order given, as one script. The page's Content-Security-Policy names the hashes of that script and of the
-style. The result is the same on every machine.
+Each line of LIST is the path of a part, from LIST's folder: the page, its style, then its scripts. The scripts are joined in that order, as
+one script. The page's Content-Security-Policy names the hashes of that script and of the style. The result is the same on every machine.
 """
 import base64
 import hashlib
@@ -40,7 +40,9 @@ def literal(text):
 
 
 def main():
-    output, page_path, style_path, *script_paths = sys.argv[1:]
+    output, list_path = sys.argv[1:]
+    folder = pathlib.Path(list_path).parent
+    page_path, style_path, *script_paths = (str(folder / part) for part in pathlib.Path(list_path).read_text().split())
     style = "\n" + source(style_path)
     script = "\n'use strict';\n{\n" + "\n".join(source(path) for path in script_paths) + "}\n"
     policy = f"default-src 'none'; script-src {csp_hash(script)}; style-src {csp_hash(style)}; worker-src blob:; base-uri 'none'; form-action 'none'"
