@@ -14,12 +14,13 @@
 
 namespace strobe::internal {
 
-// The path that the variable `name` asks for; nothing if the variable is not set or empty, or if
-// the program has more rights than the user who began it. The first process of a program has the
-// path itself. Sets NAME_USE_PID=1 for its children: theirs ends in _PID.
+// The path that the variable `name` asks for; nothing if the variable is not set or empty. No
+// variable is set for a program that has more rights than the user who began it: see Platform. The
+// first process of a program has the path itself. Sets NAME_USE_PID=1 for its children: theirs ends
+// in _PID.
 inline std::optional<std::string> UniquePath(const std::string& name) {
   const auto path = NativePlatform::EnvironmentVariable(name.c_str());
-  if (!path || path->empty() || NativePlatform::HasMoreRights()) return std::nullopt;
+  if (!path || path->empty()) return std::nullopt;
   const std::string marker = name + "_USE_PID";
   const std::string mark = NativePlatform::EnvironmentVariable(marker.c_str()).value_or("");
   if (!mark.empty() && std::string_view("tTyY1").find(mark.front()) != std::string_view::npos)
