@@ -25,6 +25,21 @@ class OwnThreadMark {
 
 inline constexpr int kMaxOwnThreads = 64;
 
+// Says, while it lives, that the calling thread begins such a thread. Who interposes the system's
+// function for that leaves the new thread alone.
+class OwnThreadBegin {
+ public:
+  OwnThreadBegin() { is_under_way_ = true; }
+  ~OwnThreadBegin() { is_under_way_ = false; }
+  OwnThreadBegin(const OwnThreadBegin&) = delete;
+  OwnThreadBegin& operator=(const OwnThreadBegin&) = delete;
+
+  [[nodiscard]] static bool IsUnderWay() { return is_under_way_; }
+
+ private:
+  static constinit inline thread_local bool is_under_way_ = false;
+};
+
 [[nodiscard]] bool IsOwnThread(std::uint64_t thread_id, std::uint64_t forks);
 // True on such a thread.
 template <class Platform>

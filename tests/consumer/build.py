@@ -115,6 +115,10 @@ def build_cmake(work, source, build, compiler):
     run(["cmake", "--build", "build"], work)
     if (work / "build/allocations").exists():
         run([work / "build/allocations", work / "allocations"], work)
+    if (work / "build/gperftools").exists():
+        run([work / "build/gperftools"], work, CPUPROFILE=str(work / "cpu_profile"))
+        if (work / "cpu_profile").read_bytes()[:2] != b"\x1f\x8b":
+            sys.exit("CPUPROFILE has made no profile")
     return work / "build/consumer"
 
 

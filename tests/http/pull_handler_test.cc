@@ -1,5 +1,6 @@
 #include "strobe/http/pull_handler.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -140,6 +141,25 @@ TEST_F(PullHandlerTest, WhatARecordingSaysIsTheAnswer) {
     const PullResponse response = Get("/debug/pprof/profile");
     EXPECT_EQ(response.status, wanted);
     EXPECT_THAT(response.body, HasSubstr(std::string(error.message())));
+  }
+}
+
+TEST_F(PullHandlerTest, WhatIsNotMeasuredSaysWhatToAdd) {
+  status = absl::InvalidArgumentError("not enabled");
+  for (const auto& [name, wanted] : std::map<std::string, std::string>{
+           {"profile", "sampling.cpu_frequency_hz"},
+           {"wall", "STROBE_WALL_FREQUENCY_HZ=10"},
+           {"heap", "strobe-allocations"},
+           {"allocs", "strobe::AllocationTraits"},
+           {"mutex", "strobe-locks"},
+           {"block", "strobe::ContentionTraits"},
+           {"threadcreate", "wall has the stacks of all registered threads"},
+           {"goroutine", "wall has the stacks of all registered threads"}}) {
+    const PullResponse response = Get("/debug/pprof/" + name);
+    EXPECT_EQ(response.status, 404) << name;
+    EXPECT_THAT(response.body, HasSubstr(wanted));
+    EXPECT_THAT(response.body, ::testing::EndsWith("\n"));
+    EXPECT_EQ(std::ranges::count(response.body, '\n'), 1);
   }
 }
 

@@ -21,7 +21,7 @@ import source
 # A folder includes itself and the ranks above its own line, never a neighbour of its rank.
 RANKS = [["base"], ["arch"], ["core"], ["clock"], ["ring", "unwind", "provider", "aggregate"], ["encode", "symbolize"], ["export"],
          ["platform"], ["runtime"], ["."], ["http", "allocations", "locks", "exceptions", "process"], ["worker"], ["testing"],
-         ["preload", "cli", "examples"]]
+         ["preload", "cli", "examples"], ["gperftools"]]
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
 # The rooms of a folder that has some, lowest first: a room includes itself, those before it, and what stands in the folder outside of rooms.
 ROOMS = {

@@ -72,8 +72,8 @@ struct PullResponse {
 // * ?hz=1000 has profile and wall sampled at that rate meanwhile, if the program's is lower: see
 //   RecordingOptions.
 // * An error has the header X-Go-Pprof, so that pprof prints its text: 400 for a wrong parameter,
-//   401 without the token, 403 for a foreign Host header, 404 for what is not measured, 503 if too
-//   many recordings run, or no session.
+//   401 without the token, 403 for a foreign Host header, 404 for what is not measured, with what
+//   to add, 503 if too many recordings run, or no session.
 // Thread-safe: one call for each connection.
 class PullHandler {
  public:

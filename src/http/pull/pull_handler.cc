@@ -44,23 +44,42 @@ constexpr std::array kPullTable = {
         "STROBE_PULL_MAX_SECONDS", "pull.max_seconds", "The longest recording of a request."),
 };
 
-// The recordings by their names, as Go's are, and the value types of each.
+// The recordings by their names, as Go's are, and the value types of each. `needs` says what a
+// program adds that does not measure them.
 struct Endpoint {
   std::string_view name;
   std::vector<std::string> value_types;
   std::int64_t default_seconds;
   std::string_view description;
+  std::string_view needs;
   bool has_rate = false;
 };
 const std::vector<Endpoint>& Endpoints() {
-  static const auto* const endpoints =
-      new std::vector<Endpoint>{{"profile", {"samples", "cpu"}, 30, "CPU time", true},
-                                {"wall", {"wall"}, 30, "wall time", true},
-                                {"allocs", {"alloc_objects", "alloc_space"}, 5, "allocations"},
-                                {"heap", {"inuse_objects", "inuse_space"}, 5, "live memory"},
-                                {"mutex", {"contentions", "delay"}, 5, "waits for locks"},
-                                {"block", {"contentions", "delay"}, 5, "waits for locks"}};
+  constexpr std::string_view kNeedsCpu =
+      "set sampling.cpu_frequency_hz (STROBE_CPU_FREQUENCY_HZ=100)";
+  constexpr std::string_view kNeedsWall =
+      "set sampling.wall_frequency_hz (STROBE_WALL_FREQUENCY_HZ=10)";
+  constexpr std::string_view kNeedsAllocations =
+      "link strobe-allocations, and use strobe::AllocationTraits with strobe::AllocationSampling";
+  constexpr std::string_view kNeedsLocks =
+      "link strobe-locks, and use strobe::ContentionTraits with strobe::ContentionSampling";
+  static const auto* const endpoints = new std::vector<Endpoint>{
+      {"profile", {"samples", "cpu"}, 30, "CPU time", kNeedsCpu, true},
+      {"wall", {"wall"}, 30, "wall time", kNeedsWall, true},
+      {"allocs", {"alloc_objects", "alloc_space"}, 5, "allocations", kNeedsAllocations},
+      {"heap", {"inuse_objects", "inuse_space"}, 5, "live memory", kNeedsAllocations},
+      {"mutex", {"contentions", "delay"}, 5, "waits for locks", kNeedsLocks},
+      {"block", {"contentions", "delay"}, 5, "waits for locks", kNeedsLocks}};
   return *endpoints;
+}
+
+// Those of Go's that no profiler of this kind has, and what is nearest.
+std::string_view InPlaceOf(std::string_view name) {
+  if (name == "threadcreate")
+    return "where threads begin is not recorded; wall has the stacks of all registered threads";
+  if (name == "goroutine")
+    return "there are no goroutines; wall has the stacks of all registered threads";
+  return {};
 }
 
 PullResponse Error(int status, std::string_view text) {
@@ -136,8 +155,13 @@ PullResponse PullHandler::Handle(const PullRequest& request) const {
     if (endpoint.name != name) continue;
     if (request.query.contains("hz") && !endpoint.has_rate)
       return Error(400, absl::StrCat("hz: the samples of ", std::string(name), " have no rate"));
-    return Record(request, endpoint.value_types, endpoint.default_seconds);
+    PullResponse response = Record(request, endpoint.value_types, endpoint.default_seconds);
+    if (response.status != 404) return response;
+    response.body.pop_back();
+    return Error(404, absl::StrCat(response.body, ": ", std::string(endpoint.needs)));
   }
+  if (const std::string_view other = InPlaceOf(name); !other.empty())
+    return Error(404, std::string(other));
   return Error(404, absl::StrCat("no such profile: ", Shown(name)));
 }
 

@@ -100,6 +100,7 @@ void SetPolicy(pthread_attr_t& attributes) {
 
 // Returns 0 or an error. If the system refuses these attributes, tries the program's defaults.
 int CreateThread(pthread_t& handle, void* (*run)(void*), void* argument) {
+  const internal::OwnThreadBegin begin;
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) == 0) {
     // The stack also holds the program's static thread-local storage, which may be large. So it is
