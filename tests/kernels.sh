@@ -28,11 +28,11 @@ readonly COMMAND='preload.ends,preload.surroundings,preload.children,preload.wor
 readonly KERNELS='5.10=bullseye:cloud-amd64 6.1=bookworm:cloud-amd64 6.12=trixie:cloud-amd64 rt=trixie:rt-amd64 newest=sid:cloud-amd64'
 # NAME KERNEL CPUS PARAMETERS SETTINGS TESTS; settings are those of tests/kernels/guest.py.
 readonly TABLE="
-5.10          5.10    2  -                  -                $UNIT,$CORE,$WAITS,$ENDS,$COMMAND
-6.1           6.1     2  -                  -                $UNIT,$CORE,$WAITS,$ENDS,$COMMAND
-6.12          6.12    2  -                  -                $UNIT,$CORE,$WAITS,$ENDS,$COMMAND
-rt            rt      2  -                  -                $UNIT,$CORE,$WAITS,$ENDS,$COMMAND
-newest        newest  2  -                  -                $UNIT,$CORE,$WAITS,$ENDS,$COMMAND
+5.10          5.10    2  -                  -                $CORE,$WAITS,$ENDS,$COMMAND,$UNIT
+6.1           6.1     2  -                  -                $CORE,$WAITS,$ENDS,$COMMAND,$UNIT
+6.12          6.12    2  -                  -                $CORE,$WAITS,$ENDS,$COMMAND,$UNIT
+rt            rt      2  -                  -                $CORE,$WAITS,$ENDS,$COMMAND,$UNIT
+newest        newest  2  -                  -                $CORE,$WAITS,$ENDS,$COMMAND,$UNIT
 none          6.12    2  preempt=none       -                $CORE,$WAITS
 voluntary     6.12    2  preempt=voluntary  -                $CORE,$WAITS
 full          6.12    2  preempt=full       -                $CORE,$WAITS
@@ -171,7 +171,7 @@ accelerator=
 choose_accelerator() {
   [ -n "$accelerator" ] && return
   accelerator=tcg
-  [ -w /dev/kvm ] && boot kvm "$1" 1 "$KVM_SECONDS" strobe.tests=none >"$kernels/kvm.log" && grep -qx DONE "$kernels/kvm.log" && accelerator=kvm
+  [ -w /dev/kvm ] && boot kvm "$1" 1 "$KVM_SECONDS" strobe.tests=none >"$kernels/kvm.log" 2>&1 && grep -qx DONE "$kernels/kvm.log" && accelerator=kvm
   echo "   by $accelerator"
 }
 

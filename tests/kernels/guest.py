@@ -3,7 +3,7 @@
 
 The kernel's command line says which:
 
-  strobe.tests=PATTERN,...   the tests, by name
+  strobe.tests=PATTERN,...   the tests, by name, in this order
   strobe.setting=NAME,...    the settings: see SETTINGS
   strobe.emulated=1          the CPU is emulated, so clocks are slow
   strobe.seconds=N           no test begins later
@@ -26,8 +26,9 @@ import time
 HERE = "/strobe"
 SKIPPED = 77
 USER = 1000
-MAX_TEST_SECONDS = 40
-SHOWN_LINES = 25
+MAX_TEST_SECONDS = 60
+SHOWN_LINES = 24
+FAILURE_LINES = 8
 MEMORY_MAX = 768 << 20
 CPU_MAX = "50000 100000"  # half of a CPU
 POWER_OFF = 0x4321FEDC
@@ -131,6 +132,12 @@ SETTINGS = {
 }
 
 
+def told(said):
+    """The lines that tell of failures: those of GoogleTest's with what follows, else the last ones."""
+    begins = [i for i, line in enumerate(said) if line.endswith(": Failure")]
+    return [line for i in begins for line in said[i:i + FAILURE_LINES]][:SHOWN_LINES] or said[-SHOWN_LINES:]
+
+
 class Tests:
     def __init__(self, arguments):
         self.settings = [name for name in arguments.get("setting", "").split(",") if name]
@@ -145,7 +152,10 @@ class Tests:
     def chosen(self):
         with open(f"{HERE}/tests.json") as file:
             tests = json.load(file)
-        return [test for test in tests if any(fnmatch.fnmatch(test["name"], pattern) for pattern in self.patterns)]
+        found = {}
+        for pattern in self.patterns:
+            found.update((test["name"], test) for test in tests if test["name"] not in found and fnmatch.fnmatch(test["name"], pattern))
+        return list(found.values())
 
     def run(self):
         for test in self.chosen():
@@ -182,7 +192,7 @@ class Tests:
         elif status == SKIPPED:
             print(f"SKIP {name}: {said[-1] if said else 'no reason'}", flush=True)
         else:
-            for line in said[-SHOWN_LINES:]:
+            for line in told(said):
                 print("  | " + line)
             print(f"FAIL {name}: {f'no end after {limit_s} s' if status == 'hung' else f'exit status {status}'}, {seconds:.1f} s", flush=True)
 

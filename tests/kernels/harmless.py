@@ -28,8 +28,10 @@ def run(command, **environment):
     return result
 
 
-def has_line(result, begin):
-    return any(line.startswith(begin) for line in result.stderr.splitlines())
+def gives_reason(result):
+    """The command says why it did nothing. Without /proc, that is the reason."""
+    lines = [line for line in result.stderr.splitlines() if line.startswith("strobe: ")]
+    return lines and (os.path.exists("/proc/self") or any("/proc" in line for line in lines))
 
 
 def library(build, folder, **environment):
@@ -44,10 +46,10 @@ def record(build, folder, how):
     profile = f"{folder}/out.pb.gz"
     result = run([f"{build}/src/cli/strobe", "record", "--no-top", *FLAGS[how], "-o", profile, "--", *PROGRAM])
     ran = result.stdout == "ran\n" and result.returncode == STATUS
-    refused = result.stdout == "" and result.returncode != 0 and has_line(result, "strobe: ")
+    refused = result.stdout == "" and result.returncode != 0 and gives_reason(result)
     if not ran and not refused:
         sys.exit("the program did not what it does alone")
-    if ran and not os.path.exists(profile) and not has_line(result, "strobe: "):
+    if ran and not os.path.exists(profile) and not gives_reason(result):
         sys.exit("no profile, and no reason")
 
 
@@ -57,7 +59,7 @@ def top(build, target):
             result = run([f"{build}/src/cli/strobe", "top", *(target or ["-p", str(busy.pid)]), "--duration", "1"])
         finally:
             busy.kill()
-    if result.returncode != 0 and not has_line(result, "strobe: "):
+    if result.returncode != 0 and not gives_reason(result):
         sys.exit("no table, and no reason")
 
 

@@ -27,7 +27,7 @@ LEFT_OUT_FOLDERS = ("/usr/share/doc", "/usr/share/man", "/usr/share/locale", "/u
 # Beyond what is in it: what tests write where no tmpfs is, and the file system's own needs.
 FREE_MIB = 256
 LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
-FOLDERS = ["dev", "proc", "sys", "run", "tmp", "root", "etc", "var/tmp", "strobe"]
+FOLDERS = ["dev", "proc", "sys", "run", "tmp", "root", "etc", "mnt", "opt", "home", "srv", "var/tmp", "strobe"]
 TEXTS = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\nuser:x:1000:1000:user:/tmp:/bin/sh\n",
     "etc/group": "root:x:0:\nnogroup:x:65534:\nuser:x:1000:\n",
@@ -147,7 +147,8 @@ def main(build, image):
         new = image.with_suffix(".new")
         new.unlink(missing_ok=True)
         environment = {**os.environ, "PATH": "/usr/sbin:/sbin:" + os.environ["PATH"]}
-        subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", root, new, f"{size_mib}M"], check=True, env=environment)
+        subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", root, new, f"{size_mib}M"], check=True, env=environment,
+                       stdout=subprocess.DEVNULL)
         new.rename(image)
     print(f"{len(listed)} tests, {len(files)} files, {size_mib} MiB")
 
