@@ -11,8 +11,9 @@
 #   windows      the library and the tests built for Windows x64 with mingw-w64, and run by Wine
 #   aarch64      the library and the unit tests built for aarch64, and run by qemu's user mode
 #   lint         the source tree by clang-format and clang-tidy
+#   kernels      tests of the build of gcc on other kernels, in virtual machines (kernels.sh)
 #   compilers    all sources, and each header alone, by each compiler that is installed, in C++20, 23 and 26 (compilers.py)
-#   all          all of them but aarch64
+#   all          all of them but aarch64 and kernels
 #   --quick      without the tests of suite `slow`
 #   --begin-within MINUTES   skips what has not begun by then, by name
 #
@@ -25,7 +26,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_root=${STROBE_BUILD_ROOT:-$root/build-tests}
 cd "$root" || exit 1
 
-usage() { sed -n '2,23s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,24s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 quick=false
 begin_within_s=
 configurations=()
@@ -38,7 +39,7 @@ while [ $# -gt 0 ]; do
       shift
       ;;
     all) configurations+=(gcc clang hardened asan tsan fuzz windows lint compilers) ;;
-    gcc | clang | hardened | asan | tsan | fuzz | aarch64 | windows | lint | compilers) configurations+=("$1") ;;
+    gcc | clang | hardened | asan | tsan | fuzz | aarch64 | windows | kernels | lint | compilers) configurations+=("$1") ;;
     *) usage ;;
   esac
   shift
@@ -337,6 +338,13 @@ check_sources() {
   done
 }
 
+other_kernels() {
+  echo "== kernels (logs: $build_root/kernels)"
+  local summary
+  summary=$(bash tests/kernels.sh </dev/null | tee /dev/fd/3 | tail -1)
+  totals+=("$(awk '{ print $1, $3, $5, 0 }' <<<"$summary")")
+}
+
 exec 3>&1
 is_late=0
 [ "${begin_within_s:-1}" -eq 0 ] || install_needs
@@ -349,6 +357,7 @@ for configuration in "${configurations[@]}"; do
   fi
   case $configuration in
     lint | compilers) check_sources "$configuration" ;;
+    kernels) other_kernels ;;
     *) run_configuration "$configuration" ;;
   esac
   [ "$configuration" = windows ] && end_wine

@@ -116,11 +116,19 @@ void FindMoved(std::vector<MappedRange>& ranges, const std::string& process,
 
 std::vector<Mapping> ParseMaps(std::string_view maps) { return CodeOf(ParseRanges(maps)); }
 
+absl::Status NoProcessError(const std::string& process) {
+  std::error_code error;
+  if (!std::filesystem::exists("/proc/self", error)) {
+    return absl::NotFoundError(
+        absl::StrCat("process ", process, " cannot be seen: /proc is not mounted"));
+  }
+  return absl::NotFoundError(absl::StrCat("there is no process ", process));
+}
+
 absl::StatusOr<std::vector<Mapping>> ReadMaps(const std::string& process,
                                               const SymbolFiles* files) {
   const std::string directory = absl::StrCat("/proc/", process, "/");
-  if (!std::ifstream(directory + "comm"))
-    return absl::NotFoundError(absl::StrCat("there is no process ", process));
+  if (!std::ifstream(directory + "comm")) return NoProcessError(process);
   std::ifstream file(directory + "maps", std::ios::binary);
   // A read fails when the process ends meanwhile. The stream says so; an iterator of its buffer
   // would throw.

@@ -69,7 +69,7 @@ TEST(FirstSamples, AreWholeAlthoughNothingWasBuiltBefore) {
   EXPECT_LT(stats.stacks_deferred, stats.samples)
       << "once there are tables, no one needs to wait for them";
   EXPECT_EQ(stats.stack_ends[static_cast<std::size_t>(StackEnd::kComplete)], stats.samples)
-      << "not one is cut";
+      << "not one is cut; the ends by StackEnd: " << ::testing::PrintToString(stats.stack_ends);
   EXPECT_GT(stats.unwind_tables, 0U);
   EXPECT_LT(stats.unwind_tables, PiecesOfAllText()) << "most of what is loaded is never executed";
   for (const NamedStack& stack : NamedStacksOf(CollectingExporter::Take())) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/base/address.h"
 #include "strobe/symbolize/symbol_files.h"
@@ -37,6 +38,9 @@ std::vector<Mapping> ParseMaps(std::string_view maps);
 // bytes.
 absl::StatusOr<std::vector<Mapping>> ReadMaps(const std::string& process,
                                               const SymbolFiles* files = nullptr);
+
+// NotFound, with the reason why /proc shows no such process: there is none, or no /proc.
+absl::Status NoProcessError(const std::string& process);
 
 // The links of /proc that lead to the file of a mapping while the process has it mapped, whatever
 // has become of the file's path; best first. To follow the link to a library needs root's rights.

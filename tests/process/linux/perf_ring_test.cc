@@ -219,6 +219,9 @@ TEST(PerfRefusal, NamesTheSettingThatForbidsIt) {
               HasSubstr("another user's"));
   EXPECT_THAT(text(EACCES, [](PerfRefusal& it) { it.is_of_cpus = true; }),
               HasSubstr("kernel.perf_event_paranoid is 2, and 0 would allow them"));
+  const auto of_cpus_under_a_filter = [](PerfRefusal& it) { it.is_of_cpus = it.has_filter = true; };
+  EXPECT_THAT(text(EPERM, of_cpus_under_a_filter), HasSubstr("seccomp"));
+  EXPECT_THAT(text(EACCES, of_cpus_under_a_filter), HasSubstr("kernel.perf_event_paranoid is 2"));
   EXPECT_THAT(text(EPERM, nothing), HasSubstr("security module"));
   EXPECT_THAT(text(ENOSYS, nothing), HasSubstr("kernel has none"));
   EXPECT_THAT(text(ENOENT, nothing), HasSubstr("task-clock works"));

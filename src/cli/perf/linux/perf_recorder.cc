@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "perf/perf_fields.h"
 #include "perf/proc_files.h"
 #include "strobe/platform/native.h"
+#include "strobe/process/mapping.h"
 
 namespace strobe::internal {
 namespace {
@@ -78,7 +80,7 @@ absl::Status PerfRecorder::Attach(std::uint32_t process) {
     }
     if (!has_new) break;
   }
-  if (!has_any) return absl::NotFoundError(absl::StrCat("there is no process ", process));
+  if (!has_any) return NoProcessError(std::to_string(process));
   return TakeOver(process);
 }
 

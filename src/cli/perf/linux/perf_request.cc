@@ -170,6 +170,11 @@ std::string RefusalText(const PerfRefusal& refusal) {
     default: return absl::StrCat(refused, std::strerror(refusal.error));
   }
   if (!refusal.untraced.empty()) return refused + refusal.untraced;
+  // What its level forbids, the kernel refuses by EACCES.
+  if (refusal.error == EPERM && refusal.has_filter) {
+    return absl::StrCat(
+        refused, "a seccomp filter forbids perf_event_open, as those of containers do; ", kInstead);
+  }
   if (refusal.is_of_cpus && refusal.paranoid > 0) {
     return absl::StrCat(refused, "kernel.perf_event_paranoid is ", refusal.paranoid,
                         ", and 0 would allow them, as CAP_PERFMON does; run as root, or record one "
@@ -178,10 +183,6 @@ std::string RefusalText(const PerfRefusal& refusal) {
   if (refusal.paranoid > kMostForOwnCode) {
     return absl::StrCat(refused, "kernel.perf_event_paranoid is ", refusal.paranoid,
                         ", and 2 would allow them, as CAP_PERFMON does; ", kInstead);
-  }
-  if (refusal.error == EPERM && refusal.has_filter) {
-    return absl::StrCat(
-        refused, "a seccomp filter forbids perf_event_open, as those of containers do; ", kInstead);
   }
   return absl::StrCat(refused, "a security module forbids perf_event_open (",
                       std::strerror(refusal.error), "); ", kInstead);

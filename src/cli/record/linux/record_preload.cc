@@ -303,6 +303,8 @@ int RecordPreloaded(const RecordOptions& options, RecordingOutput& output) {
         program.fits_perf ? "; strobe record --perf profiles it from outside, by perf events" : "";
     return output.Fail(absl::StrCat(program.refusal, instead), program.status);
   }
+  if (CommandPath().empty())
+    return output.Fail("/proc/self/exe, which leads to the libraries to preload, cannot be read");
   const std::string library = FindLibrary(LibraryFor(options));
   if (library.empty() || library.find_first_of(": ") != std::string::npos) {
     return output.Fail(absl::StrCat(

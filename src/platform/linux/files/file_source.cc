@@ -1,10 +1,14 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -95,9 +99,26 @@ bool LinuxFile::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
   return true;
 }
 
+constexpr std::uint64_t kMaxVdsoBytes = 64 * 1024;
+
+// The readable bytes of a vdso with this header and a segment of `segment_bytes`. The kernel maps
+// whole pages of the image's file, in which the section headers follow the segment. On Linux 5.10
+// they lie in the next page.
+std::size_t VdsoBytes(const Elf64_Ehdr& header, std::uint64_t segment_bytes) {
+  const std::uint64_t bytes = internal::RoundUpToPages(segment_bytes);
+  const std::uint64_t sections_end =
+      header.e_shoff + std::uint64_t{header.e_shentsize} * header.e_shnum;
+  if (sections_end <= bytes || sections_end > kMaxVdsoBytes) return bytes;
+  const std::uint64_t whole = internal::RoundUpToPages(sections_end);
+  // Not every system that has a vdso maps the whole file.
+  std::array<unsigned char, kMaxVdsoBytes / internal::kPageBytes> pages;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr,cppcoreguidelines-pro-type-const-cast)
+  void* const image = const_cast<Elf64_Ehdr*>(&header);
+  return mincore(image, whole, pages.data()) == 0 ? whole : bytes;
+}
+
 std::span<const std::byte> LinuxFiles::OwnVdso(std::uint64_t load_bias, std::uint64_t start,
                                                std::uint64_t limit) const {
-  constexpr std::uint64_t kMaxVdsoBytes = 64 * 1024;
   const std::uint64_t base = getauxval(AT_SYSINFO_EHDR);
   if (base == 0 || load_bias != base || start != base || limit <= start) return {};
   // The bounds may come from a profile of another process, so they are not trusted. The size is
@@ -107,13 +128,11 @@ std::span<const std::byte> LinuxFiles::OwnVdso(std::uint64_t load_bias, std::uin
   // NOLINTNEXTLINE(performance-no-int-to-ptr)
   const auto* segments = reinterpret_cast<const Elf64_Phdr*>(base + header->e_phoff);
   for (int i = 0; i < header->e_phnum; ++i) {
-    if (segments[i].p_type == PT_LOAD && segments[i].p_offset == 0 &&
-        segments[i].p_filesz <= kMaxVdsoBytes) {
-      // The section headers follow the segment's last byte; the kernel maps whole pages.
-      const std::uint64_t bytes = internal::RoundUpToPages(segments[i].p_filesz);
-      // NOLINTNEXTLINE(performance-no-int-to-ptr)
-      return {reinterpret_cast<const std::byte*>(base), bytes};
-    }
+    if (segments[i].p_type != PT_LOAD || segments[i].p_offset != 0 ||
+        segments[i].p_filesz > kMaxVdsoBytes)
+      continue;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    return {reinterpret_cast<const std::byte*>(base), VdsoBytes(*header, segments[i].p_filesz)};
   }
   return {};
 }
