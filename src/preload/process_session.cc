@@ -140,14 +140,18 @@ void AwaitExits() {
       AwaitAsked();
     } while (!begins_anew.exchange(false));
     if (SystemClock().MonotonicNs() < until_ns) static_cast<void>(HasMemoryFor(&Start));
+    sem_post(&exit_done);
   }
 }
 
-// Has the thread end the session. False if it has not by the time that an exit waits.
-bool EndOnExitThread() {
-  if (has_worker || !has_exit_thread.load() || session_process.load() != getpid()) return false;
+// Has the thread do what it is asked for, and waits as long as an exit does.
+void AskExitThread() {
   sem_post(&exit_asked);
-  return WaitUntil(exit_done, After(kMaxExitWaitS * kSecondNs));
+  static_cast<void>(WaitUntil(exit_done, After(kMaxExitWaitS * kSecondNs)));
+}
+
+bool MayAskExitThread() {
+  return !has_worker && has_exit_thread.load() && session_process.load() == getpid();
 }
 
 void RunExitThread(bool is_forked) {
@@ -265,22 +269,23 @@ void AwaitSignals(const sigset_t& awaited) noexcept {
 }
 
 bool EndBeforeExec() noexcept {
-  if (session_process.load() != getpid() || UsedNs() - used_at_begin_ns.load() < kWorthAnExportNs)
-    return false;
+  if (!MayAskExitThread() || UsedNs() - used_at_begin_ns.load() < kWorthAnExportNs) return false;
   const int saved_errno = errno;
-  const bool has_ended = EndOnExitThread();
+  AskExitThread();
   errno = saved_errno;
-  return has_ended;
+  return true;
 }
 
 void BeginAfterExec() noexcept {
   const int saved_errno = errno;
   used_at_begin_ns.store(UsedNs());
   begins_anew.store(true);
-  sem_post(&exit_asked);
+  AskExitThread();
   errno = saved_errno;
 }
 
-void EndBeforeExit() noexcept { static_cast<void>(EndOnExitThread()); }
+void EndBeforeExit() noexcept {
+  if (MayAskExitThread()) AskExitThread();
+}
 
 }  // namespace strobe::internal
