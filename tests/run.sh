@@ -13,7 +13,8 @@
 #   lint         the source tree by clang-format and clang-tidy
 #   kernels      tests of the build of gcc on other kernels, in virtual machines (kernels.sh)
 #   compilers    all sources, and each header alone, by each compiler that is installed, in C++20, 23 and 26 (compilers.py)
-#   all          all of them but aarch64 and kernels
+#   packages     packages of the tree by Bazel, Conan and Debian, each of which builds the library again (packaging/)
+#   all          all of them but aarch64, kernels and packages
 #   --quick      without the tests of suite `slow`
 #   --begin-within MINUTES   skips what has not begun by then, by name
 #
@@ -26,7 +27,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_root=${STROBE_BUILD_ROOT:-$root/build-tests}
 cd "$root" || exit 1
 
-usage() { sed -n '2,24s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,25s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 quick=false
 begin_within_s=
 configurations=()
@@ -39,7 +40,7 @@ while [ $# -gt 0 ]; do
       shift
       ;;
     all) configurations+=(gcc clang hardened asan tsan fuzz windows lint compilers) ;;
-    gcc | clang | hardened | asan | tsan | fuzz | aarch64 | windows | kernels | lint | compilers) configurations+=("$1") ;;
+    gcc | clang | hardened | asan | tsan | fuzz | aarch64 | windows | kernels | packages | lint | compilers) configurations+=("$1") ;;
     *) usage ;;
   esac
   shift
@@ -72,6 +73,7 @@ needs() {
   clang=$(newest_package clang-)
   asks_for clang asan tsan fuzz compilers && echo "$clang" "libclang-rt-${clang#clang-}-dev" "lld-${clang#clang-}"
   asks_for lint && echo clang-format-14 clang-tidy-14
+  asks_for packages && echo debhelper lintian
   asks_for compilers && echo "libc++-${clang#clang-}-dev" "libc++abi-${clang#clang-}-dev"
   asks_for aarch64 && echo g++-aarch64-linux-gnu qemu-user
   asks_for windows && echo g++-mingw-w64-x86-64-posix libz-mingw-w64-dev wine wine64 "lld-${clang#clang-}" "$clang"
@@ -338,6 +340,21 @@ check_sources() {
   done
 }
 
+make_packages() {
+  local name log status
+  echo "== packages (logs: $build_root/packages.*.log)"
+  for name in bazel conan debian; do
+    log=$build_root/packages.$name.log
+    python3 tests/packaging/packages_test.py "$name" "$root" g++ </dev/null >"$log" 2>&1
+    status=$?
+    case $status in
+      0) echo "PASS packages $name" && totals+=("1 0 0 0") ;;
+      77) skip "packages $name: $(tail -n 1 "$log")" ;;
+      *) tail -n 20 "$log" && echo "FAIL packages $name" && totals+=("0 1 0 0") ;;
+    esac
+  done
+}
+
 other_kernels() {
   echo "== kernels (logs: $build_root/kernels)"
   local summary
@@ -358,6 +375,7 @@ for configuration in "${configurations[@]}"; do
   case $configuration in
     lint | compilers) check_sources "$configuration" ;;
     kernels) other_kernels ;;
+    packages) make_packages ;;
     *) run_configuration "$configuration" ;;
   esac
   [ "$configuration" = windows ] && end_wine
