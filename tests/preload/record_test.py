@@ -275,6 +275,8 @@ def unseen_children(recorder):
     worked_s = float(recorded.stdout)
     said = re.search(rb"strobe: ([0-9.]+) s of ([0-9.]+) s CPU time are not in the profile, for example", recorded.stderr)
     check(said is not None, "what is said: %r" % recorded.stderr)
+    # The command says it, in place of each process.
+    check(b"machine: architecture=" in recorder.bare(recorder.strobe, "info", "out.pb.gz").stdout, "what machine it was")
     if said:
         check(worked_s <= float(said[1]) <= float(said[2]) <= recorder.used_s, "%r of %.3f s" % (said[0], worked_s))
     info = recorder.bare(recorder.strobe, "info", "out.pb.gz").stdout

@@ -11,6 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
+#include "strobe/core/options.h"
+#include "strobe/encode/machine_tags.h"
+#include "strobe/platform/machine.h"
+#include "strobe/platform/native.h"
 #include "strobe/platform/program_place.h"
 #include "ui/output_file.h"
 
@@ -70,6 +74,21 @@ absl::Status WriteProfile(const std::string& path, const LoadedProfile& loaded) 
   return bytes.ok() ? WriteFile(path, *bytes) : bytes.status();
 }
 
+// Of processes that run elsewhere, or on part of the machine, this one's own say nothing. Empty if
+// the environment wants none.
+LabelSet TagsOfMachine() {
+  ProfilerOptions options;
+  ApplyEnvironment(options, &NativePlatform::EnvironmentVariable, [](const std::string&) {});
+  if (!*options.exporter.machine_tags) return {};
+  const LabelSet all = ReadMachine(NativePlatform::ProcessId());
+  std::vector<Label> labels;
+  for (const MachineTag& tag : kMachineTags) {
+    const Label* const label = tag.is_of_machine ? all.Find(tag.key) : nullptr;
+    if (label != nullptr) labels.push_back(*label);
+  }
+  return LabelSet(std::move(labels));
+}
+
 Text TopRows(LoadedProfile loaded, Terminal terminal) {
   terminal.shows_output = terminal.shows_errors && std::getenv("NO_COLOR") == nullptr;
   Request request;
@@ -81,7 +100,7 @@ Text TopRows(LoadedProfile loaded, Terminal terminal) {
 }  // namespace
 
 RecordingOutput::RecordingOutput(OutputOptions options, const Terminal& terminal)
-    : options_(std::move(options)), terminal_(terminal) {}
+    : options_(std::move(options)), terminal_(terminal), machine_(TagsOfMachine()) {}
 
 absl::Status RecordingOutput::Check() const {
   if (has_directory()) return CheckDirectory(options_.path);
@@ -109,7 +128,8 @@ bool NamesDirectory(const std::string& path) {
   return path.ends_with("/") || std::filesystem::is_directory(path, error);
 }
 
-absl::Status RecordingOutput::WriteToDirectory(const LoadedProfile& loaded) {
+absl::Status RecordingOutput::WriteToDirectory(LoadedProfile& loaded) {
+  loaded.profile.machine = machine_;
   std::error_code error;
   std::filesystem::create_directories(options_.path, error);
   return WriteNew(FreePath(options_.path, loaded.profile), loaded);
@@ -179,6 +199,7 @@ bool RecordingOutput::Failed(const absl::Status& status) {
 
 bool RecordingOutput::Deliver(absl::StatusOr<LoadedProfile> loaded, std::size_t processes) {
   if (!loaded.ok()) return Failed(loaded.status());
+  loaded->profile.machine = machine_;
   const bool is_whole = Write(*loaded, processes);
   RemoveOld();
   if (!options_.shows_top) return is_whole;
