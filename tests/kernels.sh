@@ -170,7 +170,7 @@ boot() {
 accelerator=
 choose_accelerator() {
   [ -n "$accelerator" ] && return
-  # With a thread of the host for each CPU, qemu 7.2 runs code that the kernel is patching, which ends in a panic (int3).
+  # With a thread of the host for each of eight CPUs, Linux 7.2 has panicked under qemu 7.2 once, at an int3 where a kernel patches code.
   accelerator=tcg,thread=single
   [ -w /dev/kvm ] && boot kvm "$1" 1 "$KVM_SECONDS" strobe.tests=none >"$kernels/kvm.log" 2>&1 && grep -qx DONE "$kernels/kvm.log" && accelerator=kvm
   echo "   by ${accelerator%,*}"
