@@ -170,9 +170,10 @@ boot() {
 accelerator=
 choose_accelerator() {
   [ -n "$accelerator" ] && return
-  accelerator=tcg
+  # With a thread of the host for each of eight CPUs, Linux 7.2 has panicked under qemu 7.2 once, at an int3 where a kernel patches code.
+  accelerator=tcg,thread=single
   [ -w /dev/kvm ] && boot kvm "$1" 1 "$KVM_SECONDS" strobe.tests=none >"$kernels/kvm.log" 2>&1 && grep -qx DONE "$kernels/kvm.log" && accelerator=kvm
-  echo "   by $accelerator"
+  echo "   by ${accelerator%,*}"
 }
 
 run_row() {
@@ -184,7 +185,7 @@ run_row() {
     return
   fi
   choose_accelerator "$kernel"
-  [ "$accelerator" = tcg ] && emulated='strobe.emulated=1 nowatchdog rcupdate.rcu_cpu_stall_suppress=1'
+  [ "$accelerator" = kvm ] || emulated='strobe.emulated=1 nowatchdog rcupdate.rcu_cpu_stall_suppress=1'
   begin_s=$SECONDS
   boot "$accelerator" "$kernel" "$cpus" "$BOOT_SECONDS" "${parameters#-} strobe.setting=${settings#-} strobe.tests=$tests \
     strobe.seconds=$TESTS_SECONDS $emulated" >"$log"

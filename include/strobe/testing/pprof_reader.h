@@ -25,7 +25,7 @@ inline std::optional<std::string> Gunzip(std::string_view bytes) {
   std::string result;
   int status = Z_OK;
   while (status == Z_OK) {
-    char chunk[16384];
+    char chunk[4096];  // a sample that waits for unwind tables has 16 KiB of its stack
     stream.next_out = reinterpret_cast<Bytef*>(chunk);
     stream.avail_out = sizeof(chunk);
     status = inflate(&stream, Z_NO_FLUSH);
