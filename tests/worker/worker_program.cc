@@ -51,8 +51,8 @@
 
 #include "strobe/clock/system_clock.h"
 #include "strobe/platform/native.h"
-#include "strobe/profiler.h"
 #include "strobe/process_label.h"
+#include "strobe/profiler.h"
 #include "strobe/scoped_labels.h"
 #include "strobe/scoped_trace.h"
 #include "strobe/scoped_zone.h"

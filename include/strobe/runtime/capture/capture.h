@@ -13,8 +13,8 @@
 
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
-#include "strobe/core/sample_context.h"
 #include "strobe/core/record.h"
+#include "strobe/core/sample_context.h"
 #include "strobe/core/stats.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/provider/sample_provider.h"
@@ -101,10 +101,9 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(ChannelArena<Traits>& a
     drop = DropReason::kNoRegisters;
     return false;
   }
-  const RecordWordValues values{
-      .context = channel.context.Read().In(ProcessContext::labels()),
-      .time_ns = SampleTimeNs(arena),
-      .skip = skip};
+  const RecordWordValues values{.context = channel.context.Read().In(ProcessContext::labels()),
+                                .time_ns = SampleTimeNs(arena),
+                                .skip = skip};
   std::size_t words = 0;
   const RecordHeader begun = MakeHeader(arena, values, weights, words);
   RecordDraft draft{.bytes = channel.ring.Reserve(

@@ -15,8 +15,8 @@
 
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
-#include "strobe/core/sample_context.h"
 #include "strobe/core/record.h"
+#include "strobe/core/sample_context.h"
 #include "strobe/runtime/capture/record_draft.h"
 #include "strobe/runtime/code/loaded_code.h"
 #include "strobe/runtime/drain/collector_counters.h"
