@@ -106,43 +106,6 @@ TEST_F(Fork, ChildMayBeginItsOwnSession) {
   other.join();
 }
 
-// In the child. Its thread keeps the name, without a call.
-void ExpectToGoOn(KeepingProfiler& profiler) {
-  KeptProfiles::Take();
-  STROBE_CHILD_CHECK(profiler.stats().threads_registered == 1);
-  WorkUntil([&] { return profiler.stats().samples > 0; }, [] { BurnCpu(1'000'000); });
-  STROBE_CHILD_CHECK(profiler.Stop().ok());
-  const auto kept = KeptProfiles::Take();
-  STROBE_CHILD_CHECK(kept.size() == 1);
-  STROBE_CHILD_CHECK(kept[0].profile.process_id == static_cast<std::uint64_t>(getpid()));
-  const auto cpu_ns = SumByName(kept, "cpu");
-  STROBE_CHILD_CHECK(cpu_ns.size() == 1 && cpu_ns.at("server") > 0);
-}
-
-// As a server does that forks its workers.
-TEST_F(Fork, ChildGoesOnByOption) {
-  if (!kMayChildAllocate) GTEST_SKIP() << kLockedAllocator;
-  KeepingProfiler profiler(
-      {.sampling = {.cpu_frequency_hz = 1000}, .threads = {.follow_forks = true}});
-  ASSERT_TRUE(profiler.Start().ok());
-  const auto registration = profiler.RegisterThread("server");
-  EXPECT_EQ(RunInChild([&] { ExpectToGoOn(profiler); }), 0);
-  // And its child's child as well.
-  EXPECT_EQ(
-      RunInChild([&] { STROBE_CHILD_CHECK(RunInChild([&] { ExpectToGoOn(profiler); }) == 0); }), 0);
-  // One that ends at once, or without its profiler.
-  EXPECT_EQ(RunInChild([] {}), 0);
-  EXPECT_EQ(RunInChild([] { const KeepingProfiler own({.threads = {.follow_forks = true}}); }), 0);
-  ASSERT_TRUE(profiler.Stop().ok());
-  EXPECT_EQ(RunInChild([&] {
-              BurnCpu(30'000'000);
-              STROBE_CHILD_CHECK(profiler.stats().threads_registered == 1);
-              STROBE_CHILD_CHECK(absl::IsFailedPrecondition(profiler.Flush()));
-            }),
-            0)
-      << "after a Stop, no child begins a session";
-}
-
 // The child of a thread other than the first is its process's first, on the stack of the thread
 // that forked.
 TEST_F(Fork, ChildOfAThreadKnowsItsStack) {

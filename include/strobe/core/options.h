@@ -109,10 +109,6 @@ struct ThreadOptions {
   // True puts the threads' rings into core dumps: a core has the last samples of each thread then,
   // and some MB more. Linux only.
   Option<bool> rings_in_cores = Option<bool>::Default{false};
-  // True lets a fork's child go on, as servers need it that fork their workers: the forking thread
-  // is registered in the child under the name that it has in the parent; and if Start was called
-  // last, not Stop, a session begins once the child has lived for 10 ms. Linux only.
-  Option<bool> follow_forks = Option<bool>::Default{false};
 };
 
 struct CollectorOptions {

@@ -133,8 +133,6 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 // * AtExit(function): calls `function` when the program exits, on any thread, before objects that
 //   were constructed earlier are destroyed, and while all threads still run. False if the system
 //   cannot do that.
-// * AtForkInChild(function), of a native platform: calls `function` in each child of fork, on the
-//   thread that has forked. False if the system does not tell of forks.
 // * WriteLine(text): one line for people, to where MessageSink or MessageTarget says.
 // * MapMemory(bytes): a Mapping of zeroed memory that is committed when touched, aligned to
 //   kMappingAlignment. Its `bytes` are empty if the system refuses. A Mapping may be copied, and

@@ -78,7 +78,6 @@ struct UnsupportedPlatform {
   }
   static std::uint64_t ForkCount() { return 0; }
   static bool AtExit(void (* /*function*/)()) { return false; }
-  static bool AtForkInChild(void (* /*function*/)()) { return false; }
   static void WriteLine(const std::string& text);
   static Mapping MapMemory(std::uint64_t /*bytes*/) { return {}; }
   static void UnmapMemory(Mapping /*mapping*/) {}

@@ -327,12 +327,6 @@ LinuxPlatform::OwnThread LinuxPlatform::RunOnOwnThread(const char* name,
 
 std::uint64_t LinuxPlatform::ForkCount() { return internal::ForkCount(); }
 bool LinuxPlatform::AtExit(void (*function)()) { return std::atexit(function) == 0; }
-bool LinuxPlatform::AtForkInChild(void (*function)()) {
-  // The library's own handler in the child comes first: handlers run in the order of their
-  // registrations.
-  static_cast<void>(ForkCount());
-  return pthread_atfork(nullptr, nullptr, function) == 0;
-}
 
 void LinuxPlatform::WriteLine(const std::string& text) {
   using Kind = internal::MessageTarget::Kind;

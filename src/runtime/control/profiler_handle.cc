@@ -1,11 +1,6 @@
 #include "strobe/runtime/control/profiler_handle.h"
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "strobe/base/keep_for_ever.h"
 #include "strobe/base/memory_guard.h"
@@ -13,23 +8,12 @@
 
 namespace strobe::internal {
 
-namespace {
-
-// The calling thread, which a fork's child takes over: how its last registration with a profiler
-// that follows forks was called, and its registrations as such a child.
-constexpr std::size_t kMaxNameBytesInChild = 64;
-constinit thread_local std::array<char, kMaxNameBytesInChild> name_in_child{};
-thread_local std::vector<Registration> registrations_in_child;
-
-}  // namespace
-
 ProfilerHandle::ProfilerHandle(ProfilerOptions options, std::unique_ptr<const CoreFactory> factory)
     : factory_(std::move(factory)) {
   if (factory_ == nullptr) return;
   static_cast<void>(HasMemoryFor([&] {
     options_ = factory_->WithEnvironment(std::move(options));
     core_.store(factory_->Make(options_).release(), std::memory_order_release);
-    is_followed_ = *options_.threads.follow_forks && *options_.enabled && ForkList::Add(this);
     if (*options_.sampling.toggle_signal == 0 || !*options_.enabled) return;
     const absl::Status status = ToggleStatus();
     if (!status.ok()) Warn("no signal begins a session", status);
@@ -37,7 +21,6 @@ ProfilerHandle::ProfilerHandle(ProfilerOptions options, std::unique_ptr<const Co
 }
 
 ProfilerHandle::~ProfilerHandle() {
-  if (is_followed_) ForkList::Remove(this);
   AbstractCore* const core = core_.load(std::memory_order_acquire);
   if (core == nullptr) return;
   core->IsOfThisProcess() ? core->Retire() : KeepForEver(core);
@@ -45,34 +28,7 @@ ProfilerHandle::~ProfilerHandle() {
 
 Registration ProfilerHandle::RegisterThread(std::string_view name) {
   AbstractCore* const core = Core();
-  if (core == nullptr) return Registration(OutOfMemory());
-  if (is_followed_) {
-    const std::size_t bytes = std::min(name.size(), kMaxNameBytesInChild - 1);
-    *std::ranges::copy(name.substr(0, bytes), name_in_child.begin()).out = '\0';
-  }
-  return core->RegisterThread(name);
-}
-
-absl::Status ProfilerHandle::Start() {
-  wants_session_.store(true, std::memory_order_relaxed);
-  return Call(&AbstractCore::Start);
-}
-
-absl::Status ProfilerHandle::Stop() {
-  wants_session_.store(false, std::memory_order_relaxed);
-  return Call(&AbstractCore::Stop);
-}
-
-void ProfilerHandle::RegisterInChild() {
-  if (name_in_child[0] == '\0') return;
-  const std::string name = name_in_child.data();
-  registrations_in_child.push_back(RegisterThread(name));
-}
-
-void ProfilerHandle::StartInChild() {
-  if (!wants_session_.load(std::memory_order_relaxed)) return;
-  const absl::Status status = Call(&AbstractCore::Start);
-  if (!status.ok()) Warn("a fork's child does not go on", status);
+  return core != nullptr ? core->RegisterThread(name) : Registration(OutOfMemory());
 }
 
 CodeRegistration ProfilerHandle::RegisterCode(const GeneratedCode& code) {

@@ -115,7 +115,6 @@ struct LinuxPlatform {
   static bool IsSaturated();
   static std::uint64_t ForkCount();
   static bool AtExit(void (*function)());
-  static bool AtForkInChild(void (*function)());
   static void WriteLine(const std::string& text);
   static Mapping MapMemory(std::uint64_t bytes);
   static void PutIntoCores(std::span<std::byte> memory);

@@ -102,7 +102,6 @@ struct WindowsPlatform {
   static std::uint64_t ForkCount() { return 0; }
   // Always false: when a DLL's functions run at exit, all other threads have been killed already.
   static bool AtExit(void (* /*function*/)()) { return false; }
-  static bool AtForkInChild(void (* /*function*/)()) { return false; }
   static void WriteLine(const std::string& text);
   static Mapping MapMemory(std::uint64_t bytes);
   static void UnmapMemory(Mapping mapping);

@@ -17,13 +17,12 @@
 #include "strobe/core/registration.h"
 #include "strobe/core/stats.h"
 #include "strobe/runtime/control/abstract_core.h"
-#include "strobe/runtime/control/fork_list.h"
 
 namespace strobe {
 namespace STROBE_HIDDEN internal {
 
 // BasicProfiler documents the functions. Thread-safe.
-class ProfilerHandle : private GoesOnInChild {
+class ProfilerHandle {
  public:
   // If memory runs out, or has run out for `factory`, all calls report that.
   ProfilerHandle(ProfilerOptions options, std::unique_ptr<const CoreFactory> factory);
@@ -33,8 +32,8 @@ class ProfilerHandle : private GoesOnInChild {
 
   Registration RegisterThread(std::string_view name);
   CodeRegistration RegisterCode(const GeneratedCode& code);
-  absl::Status Start();
-  absl::Status Stop();
+  absl::Status Start() { return Call(&AbstractCore::Start); }
+  absl::Status Stop() { return Call(&AbstractCore::Stop); }
   absl::Status Flush() { return Call(&AbstractCore::Flush); }
   absl::StatusOr<Profile> Record(const RecordingOptions& options);
   bool CaptureHere(const EventSample& event, const NativeRegisters* registers) const noexcept;
@@ -52,16 +51,11 @@ class ProfilerHandle : private GoesOnInChild {
   // The parent's core stays as it was at the fork: its threads do not exist in the child, and may
   // hold its locks.
   AbstractCore* Core();
-  void RegisterInChild() override;
-  void StartInChild() override;
   absl::Status Call(absl::Status (AbstractCore::*function)());
 
   ProfilerOptions options_;  // never changes after construction
   const std::unique_ptr<const CoreFactory> factory_;
   std::atomic<AbstractCore*> core_{nullptr};
-  // For children that go on: whether Start was called last, not Stop.
-  std::atomic<bool> wants_session_{false};
-  bool is_followed_ = false;
 };
 
 }  // namespace internal
