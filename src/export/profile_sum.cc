@@ -45,6 +45,7 @@ void ProfileSum::AddHead(const Profile& period) {
     profile_.period = period.period;
     profile_.program = period.program;
     profile_.process_id = period.process_id;
+    profile_.machine = period.machine;
     profile_.sequence = period.sequence;
   }
   profile_.duration_ns = Added(profile_.duration_ns, period.duration_ns);
@@ -179,6 +180,10 @@ void ProfileSum::AddThreads(const Profile& period) {
   for (const ProfileThread& thread : period.threads) {
     const auto [number, is_new] =
         NumberOf(thread_numbers_, {thread.id, thread.begin_ns}, profile_.threads.size());
+    if (is_new && profile_.threads.size() == kMaxThreads) {
+      thread_numbers_.erase({thread.id, thread.begin_ns});
+      continue;
+    }
     if (is_new) {
       profile_.threads.push_back(thread);
       continue;

@@ -24,6 +24,7 @@ constexpr std::int64_t kAnyNumber = std::numeric_limits<std::int64_t>::max();
 // How many checks there are at least between two files.
 constexpr std::int64_t kChecks = 8;
 constexpr double kHeapPeriodS = 86'400;
+constexpr std::int64_t kMaxIntervalS = 1'000'000'000;  // 30 years
 // For a burst of samples in new code, each of which has a copy of its stack. Of the few rings that
 // threads share, which are not registered here; committed by the page.
 constexpr std::int64_t kHeapRingBytes = 4 << 20;
@@ -57,6 +58,7 @@ HeapIntervals HeapIntervals::OfVariables() {
   read("HEAP_PROFILE_ALLOCATION_INTERVAL", intervals.allocated_bytes);
   read("HEAP_PROFILE_INUSE_INTERVAL", intervals.in_use_bytes);
   read("HEAP_PROFILE_TIME_INTERVAL", intervals.time_s);
+  intervals.time_s = std::clamp<std::int64_t>(intervals.time_s, 0, kMaxIntervalS);
   return intervals;
 }
 
@@ -125,7 +127,8 @@ absl::Status HeapProfile::Start(const std::string& prefix) {
   forks_ = NativePlatform::ForkCount();
   is_ending_.store(false);
   watcher_ = NativePlatform::RunOnOwnThread("strobe-heap", [this] { Watch(); });
-  static const bool ends_at_exit = NativePlatform::AtExit([] { OfProcess().EndAtExit(); });
+  static const bool ends_at_exit = NativePlatform::AtExit(
+      [] { static_cast<void>(HasMemoryFor([] { OfProcess().EndAtExit(); })); });
   static_cast<void>(ends_at_exit);
   return StatusOfThread("heap profiles at intervals", watcher_);
 }

@@ -94,6 +94,7 @@ bool WaitUntil(sem_t& semaphore, const timespec& time) {
 void Start() {
   const absl::Status status = profiler.load()->Start();
   if (status.ok()) {
+    used_at_begin_ns.store(UsedNs());
     session_process.store(getpid());
   } else {
     WriteWarning("cannot profile this program: " + std::string(status.message()));
@@ -145,9 +146,13 @@ void AwaitExits() {
 }
 
 // Has the thread do what it is asked for, and waits as long as an exit does.
+// No end of the thread by its cancellation comes here: neither exec nor _exit is such a point.
 void AskExitThread() {
+  int state = 0;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
   sem_post(&exit_asked);
   static_cast<void>(WaitUntil(exit_done, After(kMaxExitWaitS * kSecondNs)));
+  pthread_setcancelstate(state, nullptr);
 }
 
 bool MayAskExitThread() {
@@ -221,7 +226,6 @@ void Begin() {
   if (session_process.load() == 0) return;
   RegisterThisThread();
   if (!has_worker) RunExitThread(false);
-  used_at_begin_ns.store(UsedNs());
   pthread_atfork(nullptr, nullptr, &BeginForkedChild);
   at_quick_exit(&EndAtQuickExit);
 }
@@ -278,7 +282,6 @@ bool EndBeforeExec() noexcept {
 
 void BeginAfterExec() noexcept {
   const int saved_errno = errno;
-  used_at_begin_ns.store(UsedNs());
   begins_anew.store(true);
   AskExitThread();
   errno = saved_errno;

@@ -62,7 +62,7 @@ def check_consumer(program, work):
 
 
 def debian(root, work, compiler):
-    need("dpkg-buildpackage", "dh", "fakeroot")
+    need("dpkg-buildpackage", "dh", "cmake")
     tree = work / "strobe"
     tree.mkdir()
     copy_tree(root, tree)
@@ -114,6 +114,10 @@ def conan(root, work, compiler):
 
 def vcpkg(root, work, _):
     need("cmake", "meson", "pkg-config")
+    for library in ("libcurl", "libdeflate"):  # of its features
+        if subprocess.run(["pkg-config", "--exists", library]).returncode != 0:
+            print(f"{library} is not installed")
+            sys.exit(77)
     port = json.loads((root / "src/packaging/vcpkg/vcpkg.json").read_text())
     version = re.search(r"^  version: '(.*?)'", (root / "meson.build").read_text(), re.MULTILINE)[1]
     if port["version"] != version:

@@ -659,14 +659,14 @@ TEST_F(LinuxPlatformTest, LinesGoWhereTheVariableSays) {
   ASSERT_EQ(mkdir(directory.c_str(), 0700), 0);
   const std::string path = directory + "/log";
   ::testing::internal::CaptureStderr();
-  setenv(internal::kMessagesVariable, path.c_str(), 1);
+  internal::KeepMessageTarget(path);
   LinuxPlatform::WriteLine("strobe: a line");
   LinuxPlatform::WithOwnFiles([] { LinuxPlatform::WriteLine("strobe: another line"); });
-  setenv(internal::kMessagesVariable, (directory + "/no/log").c_str(), 1);
+  internal::KeepMessageTarget(directory + "/no/log");
   LinuxPlatform::WriteLine("strobe: to a file that cannot be");
-  setenv(internal::kMessagesVariable, "none", 1);
+  internal::KeepMessageTarget("none");
   LinuxPlatform::WriteLine("strobe: to nobody");
-  unsetenv(internal::kMessagesVariable);
+  internal::KeepMessageTarget(std::nullopt);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
@@ -678,13 +678,13 @@ TEST_F(LinuxPlatformTest, LinesGoWhereTheVariableSays) {
 TEST_F(LinuxPlatformTest, LinesGoToTheProgramsOwnLog) {
   static std::string log;
   log.clear();
-  setenv(internal::kMessagesVariable, "none", 1);
+  internal::KeepMessageTarget("none");
   const MessageSink before =
       SetMessageSink([](std::string_view line) { log += std::string(line) + ";"; });
   LinuxPlatform::WriteLine("strobe: a line");
   LinuxPlatform::WithOwnFiles([] { LinuxPlatform::WriteLine("strobe: another line"); });
   SetMessageSink(before);
-  unsetenv(internal::kMessagesVariable);
+  internal::KeepMessageTarget(std::nullopt);
   EXPECT_EQ(log, "strobe: a line;strobe: another line;") << "code beats the environment";
 }
 

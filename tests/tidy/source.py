@@ -33,7 +33,7 @@ def file_names(text):
             scope = match[1] or scope
         elif re.match(r"\}\s*$", line):
             is_own = False
-        elif is_own and (match := re.match(r"(?:class|struct|enum class|using|(?:const|constexpr|constinit|thread_local)\b[^(]*?)\s+(\w+)\s*(?:[={;\[]|:(?!:)|$)",
+        elif is_own and (match := re.match(r"(?:class|struct|enum class|using|(?:const|constexpr|constinit|thread_local)\b[^(]*?)\s+(\w+)\s*(?:final\b\s*)?(?:[={;\[]|:(?!:)|$)",
                                            line)):
             yield number, f"{scope}::{match[1]}", original
 

@@ -38,7 +38,7 @@ ROOMS = {
 }
 SYSTEMS = {"linux", "windows"}  # the part of a folder, or of a room, that is one system's
 # The folders of src/ that are libraries or programs of their own; all others are in the library strobe. Examples are a program each.
-LIBRARIES = {"allocations", "cli", "exceptions", "http", "locks", "preload", "process", "worker"}
+LIBRARIES = {"allocations", "cli", "exceptions", "gperftools", "http", "locks", "preload", "process", "worker"}
 MAX_FOLDER_FILES = 22
 NAMESPACES = {"strobe", "strobe::internal", "strobe::testing", "internal", "testing", ""}
 MAX_FILE_LINES = 440

@@ -48,7 +48,7 @@ class TidyTest(unittest.TestCase):
     def test_a_name_of_two_files_of_a_library(self):
         def named(definition, space="strobe::internal"):
             return f"namespace {space} {{\nnamespace {{\n{definition}\n}}  // namespace\n}}\n"
-        for one, other in (("constexpr int kMost = 1;", "constexpr long kMost = 2;"), ("struct Part {", "class Part {"),
+        for one, other in (("constexpr int kMost = 1;", "constexpr long kMost = 2;"), ("struct Part {", "class Part final : public Other {"),
                            ("using Part = int;", "using Part = long;"), ("constinit std::atomic<int> parts{0};", "constinit int parts = 0;")):
             self.reports("is a name of src/base/a.cc, too", {"src/base/a.cc": named(one), "src/unwind/b.cc": named(other)})
             self.accepts({"src/http/a.cc": named(one), "src/unwind/b.cc": named(other)})

@@ -165,7 +165,12 @@ class ProcessContext {
   // From now on calls listener(number) at each change, and at once.
   static void Tell(Listener listener) noexcept {
     listener_.store(listener, std::memory_order_seq_cst);
-    listener(labels_.load(std::memory_order_seq_cst));
+    // A change meanwhile may have been told before.
+    std::uint64_t told = 0;
+    do {
+      told = labels_.load(std::memory_order_seq_cst);
+      listener(told);
+    } while (told != labels_.load(std::memory_order_seq_cst));
   }
 
   // In a worker: `find` finds those of the program that the calling thread serves.

@@ -25,6 +25,7 @@ class ProfileSum {
  public:
   static constexpr std::size_t kMaxStackNodes = std::size_t{1} << 20;
   static constexpr std::size_t kMaxRows = std::size_t{1} << 19;
+  static constexpr std::size_t kMaxThreads = std::size_t{1} << 18;  // further ones are left out
 
   // `levels` names the value types that are levels. A viewer shows the last of them first.
   explicit ProfileSum(std::vector<std::string> levels = {}) : levels_(std::move(levels)) {}

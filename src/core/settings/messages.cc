@@ -1,7 +1,9 @@
 #include "strobe/core/settings/messages.h"
 
 #include <atomic>
+#include <utility>
 
+#include "strobe/base/keep_for_ever.h"
 #include "strobe/core/settings/known_variables.h"
 
 namespace strobe {
@@ -9,6 +11,7 @@ namespace {
 
 constinit std::atomic<MessageSink> message_sink{nullptr};
 constinit std::atomic<bool> ignores_variables{false};
+constinit std::atomic<const internal::MessageTarget*> message_target{nullptr};
 
 }  // namespace
 
@@ -26,6 +29,18 @@ MessageTarget ParseMessageTarget(const std::optional<std::string>& value) {
   if (*value == "none") return {.kind = Kind::kNone};
   if (*value == "syslog") return {.kind = Kind::kSystemLog};
   return {.kind = Kind::kFile, .path = *value};
+}
+
+void KeepMessageTarget(const std::optional<std::string>& value) {
+  MessageTarget target = ParseMessageTarget(value);
+  const MessageTarget* const before = message_target.load(std::memory_order_acquire);
+  if (before != nullptr && *before == target) return;
+  auto* const kept = new MessageTarget(std::move(target));
+  KeepForEver(kept);
+  message_target.store(kept, std::memory_order_release);
+}
+const MessageTarget* CurrentMessageTarget() noexcept {
+  return message_target.load(std::memory_order_acquire);
 }
 
 MessageSink CurrentMessageSink() noexcept { return message_sink.load(std::memory_order_acquire); }

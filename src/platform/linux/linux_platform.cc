@@ -331,8 +331,9 @@ bool LinuxPlatform::AtExit(void (*function)()) { return std::atexit(function) ==
 void LinuxPlatform::WriteLine(const std::string& text) {
   using Kind = internal::MessageTarget::Kind;
   const MessageSink sink = internal::CurrentMessageSink();
-  const auto target =
-      internal::ParseMessageTarget(EnvironmentVariable(internal::kMessagesVariable));
+  if (internal::CurrentMessageTarget() == nullptr)
+    internal::KeepMessageTarget(EnvironmentVariable(internal::kMessagesVariable));
+  const internal::MessageTarget& target = *internal::CurrentMessageTarget();
   internal::WithProgramFiles([&] {
     if (sink != nullptr) {
       sink(text);

@@ -343,8 +343,9 @@ void WindowsPlatform::SleepNs(std::int64_t time_ns) {
 void WindowsPlatform::WriteLine(const std::string& text) {
   using Kind = internal::MessageTarget::Kind;
   if (const MessageSink sink = internal::CurrentMessageSink()) return sink(text);
-  const auto target =
-      internal::ParseMessageTarget(EnvironmentVariable(internal::kMessagesVariable));
+  if (internal::CurrentMessageTarget() == nullptr)
+    internal::KeepMessageTarget(EnvironmentVariable(internal::kMessagesVariable));
+  const internal::MessageTarget& target = *internal::CurrentMessageTarget();
   if (target.kind == Kind::kNone) return;
   const std::string line = text + "\n";
   DWORD written = 0;

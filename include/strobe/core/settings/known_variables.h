@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "strobe/core/settings/messages.h"
+
 namespace strobe::internal {
 
 inline constexpr std::string_view kVariablePrefix = "STROBE_";
@@ -34,9 +36,10 @@ std::vector<std::string> UnknownVariables(std::span<const std::string> names);
 // anything: all profilers have the same environment.
 void WarnOfUnknownVariables(const std::function<std::vector<std::string>()>& names,
                             const std::function<void(const std::string&)>& warn);
-// The same for the environment and the standard error of a Platform.
+// The same for the environment and the messages of a Platform.
 template <class P>
 void WarnOfUnknownVariables() {
+  KeepMessageTarget(P::EnvironmentVariable(kMessagesVariable));
   WarnOfUnknownVariables([] { return P::EnvironmentNames(kVariablePrefix); },
                          [](const std::string& line) { P::WriteLine(line); });
 }

@@ -108,7 +108,8 @@ int RunWorker(void* argument) {
   return 0;
 }
 
-// The program's environment, but for what would make the worker profile itself. A process that was
+// The program's environment, but for what the program ignores, and what would make the worker
+// profile itself. A process that was
 // to be a worker and is none, because its main does not know of it, is a program as any other: the
 // kill switch keeps each profiler in it from beginning one, which would begin the next.
 std::vector<char*> EnvironmentOfWorker(std::string& kill_switch) {
@@ -116,7 +117,7 @@ std::vector<char*> EnvironmentOfWorker(std::string& kill_switch) {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view variable = *entry;
     if (!variable.starts_with("LD_PRELOAD=") && !variable.starts_with(kRecordPrefix) &&
-        !variable.starts_with("STROBE_ENABLED="))
+        !variable.starts_with("STROBE_ENABLED=") && !IsIgnoredVariable(variable))
       environment.push_back(*entry);
   }
   environment.push_back(kill_switch.data());
