@@ -128,8 +128,7 @@ bool NamesDirectory(const std::string& path) {
   return path.ends_with("/") || std::filesystem::is_directory(path, error);
 }
 
-absl::Status RecordingOutput::WriteToDirectory(LoadedProfile& loaded) {
-  loaded.profile.machine = machine_;
+absl::Status RecordingOutput::WriteToDirectory(const LoadedProfile& loaded) {
   std::error_code error;
   std::filesystem::create_directories(options_.path, error);
   return WriteNew(FreePath(options_.path, loaded.profile), loaded);

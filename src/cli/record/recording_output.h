@@ -45,8 +45,10 @@ class RecordingOutput {
   [[nodiscard]] absl::Status Check() const;
   // True if the output is a directory.
   [[nodiscard]] bool has_directory() const { return NamesDirectory(options_.path); }
+  // What a profile says of this machine; Deliver has it said.
+  [[nodiscard]] const LabelSet& machine() const { return machine_; }
   // The profile of one process, for a directory.
-  absl::Status WriteToDirectory(LoadedProfile& loaded);
+  absl::Status WriteToDirectory(const LoadedProfile& loaded);
 
   // Says on a terminal how far the recording is, unless the program has it for itself.
   void Print(double seconds, std::uint64_t samples, std::uint64_t lost = 0);
@@ -77,7 +79,7 @@ class RecordingOutput {
 
   OutputOptions options_;
   const Terminal terminal_;
-  const LabelSet machine_;                     // what each profile says of this machine
+  const LabelSet machine_;
   std::deque<std::string> files_;              // that have been written, in their order
   std::map<std::string, std::uint64_t> next_;  // sequence of files whose names begin so
   std::size_t files_of_delivery_ = 0;          // the last of them

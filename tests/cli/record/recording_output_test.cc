@@ -82,8 +82,7 @@ TEST_F(RecordingOutputTest, ProfilesOfOneRecordingNeverReplaceEachOther) {
   // Each file is removed as soon as it is written.
   RecordingOutput taken(ToPath(PathOf("new/"), false), Terminal());
   for (std::size_t i = 0; i < RecordingOutput::kMostFiles + 2; ++i) {
-    LoadedProfile small = SmallProfile();
-    ASSERT_TRUE(taken.WriteToDirectory(small).ok());
+    ASSERT_TRUE(taken.WriteToDirectory(SmallProfile()).ok());
     ASSERT_TRUE(taken.Deliver(SmallProfile(), 1));
     const std::string path = PathOf("new/program.12." + std::to_string(i) + ".pb.gz");
     ASSERT_TRUE(std::filesystem::remove(path)) << path;

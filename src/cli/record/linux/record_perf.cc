@@ -100,6 +100,7 @@ bool PerfRecording::Deliver(absl::StatusOr<LoadedProfile> loaded) {
   if (loaded.ok()) {
     loaded->profile.program = title_.program;
     loaded->profile.process_id = title_.process;
+    loaded->profile.machine = output_.machine();
   }
   absl::Status named = loaded.ok() ? SymbolizeProfile(*loaded, session_.search()) : loaded.status();
   if (named.ok() && output_.has_directory()) named = output_.WriteToDirectory(*loaded);

@@ -158,6 +158,7 @@ absl::StatusOr<LoadedProfile> RecordedProfiles::Sum(std::uint64_t root_process) 
   for (auto& [id, loaded] : processes_) {
     jit_names.Name(loaded, static_cast<std::uint32_t>(id), begin_ns_);
     if (has_directory) {
+      loaded.profile.machine = output_.machine();
       absl::Status status = SymbolizeQuickly(loaded);
       if (status.ok()) status = output_.WriteToDirectory(loaded);
       if (!status.ok()) return status;
