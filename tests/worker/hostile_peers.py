@@ -8,7 +8,7 @@ import time
 
 HEAD = struct.Struct("<8sIIIIQ")
 MAGIC = b"STROBWKR"
-VERSION = 7
+VERSION = 8
 HELLO, WELCOME, FLUSH, OFFER = 1, 2, 3, 16
 DEADLINE_EXCEEDED = 4  # as in absl::StatusCode
 OTHER_USER_ID = 65534  # by custom an account without rights
