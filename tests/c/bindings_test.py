@@ -109,7 +109,7 @@ def check_language(name, root, library, strobe):
 
 
 def main(part, root, library, *strobe):
-    root, library = pathlib.Path(root), pathlib.Path(library)
+    root, library = pathlib.Path(root), pathlib.Path(library).absolute()
     if part == "exports":
         check_exports(root, library)
     else:

@@ -142,7 +142,7 @@ std::string CpuModel() {
 #endif
 }
 
-std::string Architecture() {
+std::string NameOfArchitecture() {
   utsname names{};
   return uname(&names) == 0 ? names.machine : "";
 }
@@ -173,7 +173,7 @@ LabelSet ReadMachine(std::uint64_t process_id, const std::string& root) {
   add_text("os", ValueOf(release, "NAME", '='));
   add_text("os_version", ValueOf(release, "VERSION_ID", '='));
   add_text("kernel", Stripped(ReadStart(root + "/proc/sys/kernel/osrelease")));
-  add_text("architecture", Architecture());
+  add_text("architecture", NameOfArchitecture());
   add_text("container_id", ContainerIdIn(groups));
   add_text("process_name", Stripped(ReadStart(process + "/comm")));
   return LabelSet(std::move(labels));
