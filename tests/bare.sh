@@ -28,15 +28,7 @@ for argument in "$@"; do
 done
 [ ${#suites[@]} -gt 0 ] || suites=(bookworm trixie forky noble)
 
-passed=0 failed=0 skipped=0
-pass() { echo "PASS $*"; passed=$((passed + 1)); }
-fail() { echo "FAIL $*"; failed=$((failed + 1)); }
-skip() { echo "SKIP $*"; skipped=$((skipped + 1)); }
-finish() {
-  echo "$passed passed, $failed failed, $skipped skipped"
-  [ "$failed" -eq 0 ]
-  exit
-}
+. "$root/tests/support/counts.sh"
 have() { command -v "$1" >/dev/null 2>&1; }
 
 if [ "$(id -u)" -ne 0 ]; then

@@ -74,14 +74,7 @@ for argument in "$@"; do
 done
 [ ${#chosen[@]} -gt 0 ] || mapfile -t chosen < <(names)
 
-passed=0 failed=0 skipped=0
-fail() { echo "FAIL $*"; failed=$((failed + 1)); }
-skip() { echo "SKIP $*"; skipped=$((skipped + 1)); }
-finish() {
-  echo "$passed passed, $failed failed, $skipped skipped"
-  [ "$failed" -eq 0 ]
-  exit
-}
+. "$root/tests/support/counts.sh"
 have() { PATH=/usr/sbin:/sbin:$PATH command -v "$1" >/dev/null 2>&1; }
 
 install_needs() {

@@ -1,15 +1,14 @@
 // What gperftools' environment variables say. Compiled into each library that asks.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "strobe/core/settings/option_rows.h"
 #include "strobe/platform/native.h"
 
 namespace strobe::internal {
@@ -36,9 +35,7 @@ inline std::optional<std::int64_t> NumberVariable(const char* name, std::int64_t
   const auto text = NativePlatform::EnvironmentVariable(name);
   if (!text || text->empty()) return std::nullopt;
   std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
-  const bool is_number = error == std::errc() && end == text->data() + text->size();
-  if (is_number && number >= least && number <= most) return number;
+  if (ParseOption(*text, number) && number >= least && number <= most) return number;
   NativePlatform::WriteLine(absl::StrCat(
       "strobe: ", name, "=", *text, " is ignored: expected an integer from ", least, " to ", most));
   return std::nullopt;

@@ -37,7 +37,7 @@ TEST(GivenOptions, SayWhoHasGivenEach) {
 
 TEST(GivenOptions, LeaveOutDefaultsAndWhatIsNotAccepted) {
   EXPECT_THAT(Given({}, {{"STROBE_MAX_FRAMES", "none"}, {"HOME", "/"}}), IsEmpty());
-  // The default of a profiler's traits is nobody's.
+  // A default that a profiler's traits have set is neither code's nor the environment's.
   ProfilerOptions options;
   options.threads.ring_bytes = Option<std::int64_t>::Default{1 << 18};
   EXPECT_THAT(Given(options, {}), IsEmpty());

@@ -37,8 +37,14 @@ TEST(AmountTextTest, AmountsBelowZeroAreThoseOfDifferences) {
   EXPECT_EQ(AmountText(std::numeric_limits<std::int64_t>::min(), "count"), "-9223372036854775808");
 }
 
-TEST(MeanTextTest, SaysPartsOfAUnit) {
+TEST(MeanTextTest, NeedNotBeWhole) {
+  EXPECT_EQ(MeanText(1.5, "count"), "1.5");
+  EXPECT_EQ(MeanText(12'345'678, "count"), "12345678");
+  EXPECT_EQ(MeanText(1.5e6, "nanoseconds"), "1.500 ms");
   EXPECT_EQ(MeanText(0.25, "nanoseconds"), "0.25 ns");
+  EXPECT_EQ(MeanText(0.25, "bytes"), "0.25 B");
+  EXPECT_EQ(MeanText(2048, "bytes"), "2.000 KiB");
+  EXPECT_EQ(MeanText(0.5, "widgets"), "0.5 widgets");
   EXPECT_EQ(MeanText(1'500, "nanoseconds"), "1.500 \u00B5s");
   EXPECT_EQ(MeanText(0.5, "bytes"), "0.5 B");
   EXPECT_EQ(MeanText(2.5, "count"), "2.5");

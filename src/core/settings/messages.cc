@@ -39,8 +39,11 @@ void KeepMessageTarget(const std::optional<std::string>& value) {
   KeepForEver(kept);
   message_target.store(kept, std::memory_order_release);
 }
-const MessageTarget* CurrentMessageTarget() noexcept {
-  return message_target.load(std::memory_order_acquire);
+
+const MessageTarget& CurrentMessageTarget(std::optional<std::string> (*environment)(const char*)) {
+  if (message_target.load(std::memory_order_acquire) == nullptr)
+    KeepMessageTarget(environment(kMessagesVariable));
+  return *message_target.load(std::memory_order_acquire);
 }
 
 MessageSink CurrentMessageSink() noexcept { return message_sink.load(std::memory_order_acquire); }

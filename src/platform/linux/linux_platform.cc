@@ -84,7 +84,7 @@ constinit thread_local CachedThread cached_thread;
 constexpr std::size_t kOwnStackBytes = 1024 * 1024;
 constexpr std::size_t kOwnGuardBytes = 64 * 1024;
 constexpr const char* kOwnTasks = "/proc/self/task";
-// A file that somebody has replaced by a pipe or a terminal does not hold up the program.
+// A pipe or a terminal at that path must not block the program.
 constexpr int kMessageFileFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 
 // Gives an own thread the normal policy if the calling thread has a real-time policy. Otherwise
@@ -331,9 +331,7 @@ bool LinuxPlatform::AtExit(void (*function)()) { return std::atexit(function) ==
 void LinuxPlatform::WriteLine(const std::string& text) {
   using Kind = internal::MessageTarget::Kind;
   const MessageSink sink = internal::CurrentMessageSink();
-  if (internal::CurrentMessageTarget() == nullptr)
-    internal::KeepMessageTarget(EnvironmentVariable(internal::kMessagesVariable));
-  const internal::MessageTarget& target = *internal::CurrentMessageTarget();
+  const internal::MessageTarget& target = internal::CurrentMessageTarget(&EnvironmentVariable);
   internal::WithProgramFiles([&] {
     if (sink != nullptr) {
       sink(text);

@@ -17,6 +17,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cpu_list.h"
 #include "files/small_file.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/platform/program_place.h"
@@ -50,23 +51,6 @@ std::optional<std::int64_t> NumberIn(std::string_view text) {
   std::int64_t number = 0;
   const absl::string_view digits(text.data(), text.size());
   return absl::SimpleAtoi(digits, &number) ? std::optional(number) : std::nullopt;
-}
-
-// The CPUs of a list such as "0-3,8,10-11"; 0 if it is none.
-std::int64_t CpusIn(std::string_view list) {
-  std::int64_t count = 0;
-  while (!list.empty()) {
-    const std::string_view range = list.substr(0, list.find(','));
-    list.remove_prefix(std::min(list.size(), range.size() + 1));
-    const std::size_t dash = range.find('-');
-    const std::optional<std::int64_t> first = NumberIn(range.substr(0, dash));
-    const std::optional<std::int64_t> last =
-        dash == std::string_view::npos ? first : NumberIn(range.substr(dash + 1));
-    constexpr std::int64_t kMaxCpus = 1 << 20;
-    if (!first || !last || *first < 0 || *last < *first || *last >= kMaxCpus) return 0;
-    count += *last - *first + 1;
-  }
-  return count;
 }
 
 // CPUs: quota over period. Nothing if there is no quota.
@@ -158,7 +142,9 @@ LabelSet ReadMachine(std::uint64_t process_id, const std::string& root) {
   const auto add_number = [&labels](const char* key, std::int64_t number) {
     if (number > 0) labels.push_back({.key = key, .value = number});
   };
-  add_number("cpus", CpusIn(ValueOf(ReadStart(process + "/status"), "Cpus_allowed_list", ':')));
+  const std::string status = ReadStart(process + "/status");
+  const std::vector<int> cpus = ParseCpus(ValueOf(status, "Cpus_allowed_list", ':'));
+  add_number("cpus", static_cast<std::int64_t>(cpus.size()));
   const std::string groups = ReadStart(process + "/cgroup");
   if (const std::optional<double> quota = CpuQuota(root, groups))
     add_text("cpu_quota", absl::StrFormat("%.6g", *quota));

@@ -343,9 +343,7 @@ void WindowsPlatform::SleepNs(std::int64_t time_ns) {
 void WindowsPlatform::WriteLine(const std::string& text) {
   using Kind = internal::MessageTarget::Kind;
   if (const MessageSink sink = internal::CurrentMessageSink()) return sink(text);
-  if (internal::CurrentMessageTarget() == nullptr)
-    internal::KeepMessageTarget(EnvironmentVariable(internal::kMessagesVariable));
-  const internal::MessageTarget& target = *internal::CurrentMessageTarget();
+  const internal::MessageTarget& target = internal::CurrentMessageTarget(&EnvironmentVariable);
   if (target.kind == Kind::kNone) return;
   const std::string line = text + "\n";
   DWORD written = 0;

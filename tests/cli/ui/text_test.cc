@@ -23,16 +23,6 @@ TEST(ChangeTextTest, HasASignAndMaybeAnError) {
   EXPECT_EQ(ChangeText(0, NAN, "count"), "0");
 }
 
-TEST(MeanTextTest, NeedNotBeWhole) {
-  EXPECT_EQ(MeanText(1.5, "count"), "1.5");
-  EXPECT_EQ(MeanText(12'345'678, "count"), "12345678");
-  EXPECT_EQ(MeanText(1.5e6, "nanoseconds"), "1.500 ms");
-  EXPECT_EQ(MeanText(0.25, "nanoseconds"), "0.25 ns");
-  EXPECT_EQ(MeanText(0.25, "bytes"), "0.25 B");
-  EXPECT_EQ(MeanText(2048, "bytes"), "2.000 KiB");
-  EXPECT_EQ(MeanText(0.5, "widgets"), "0.5 widgets");
-}
-
 TEST(ColumnTextTest, SpacesFillCharactersNotBytes) {
   EXPECT_EQ(Right("ab", 4), "  ab");
   EXPECT_EQ(Left("ab", 4), "ab  ");

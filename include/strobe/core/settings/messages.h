@@ -47,8 +47,8 @@ MessageTarget ParseMessageTarget(const std::optional<std::string>& value);
 // Notes that value for CurrentMessageTarget. Called where a profiler is made, on the caller's
 // thread: no thread of Strobe's own reads the environment, which the program may change meanwhile.
 void KeepMessageTarget(const std::optional<std::string>& value);
-// What was noted last; nullptr before. Valid for ever.
-const MessageTarget* CurrentMessageTarget() noexcept;
+// What was noted last; before, what `environment` says. Valid for ever.
+const MessageTarget& CurrentMessageTarget(std::optional<std::string> (*environment)(const char*));
 
 // The sink that the program has set; nullptr for none.
 MessageSink CurrentMessageSink() noexcept;

@@ -21,8 +21,9 @@ enum class ValueSource : std::uint8_t {
 ValueSource SourceOf(const OptionRow& row, const ProfilerOptions& options,
                      const Environment& environment);
 
-// A line for each option that somebody has given a value: "sampling.cpu_frequency_hz=250 by code",
-// "exporter.period_s=5 by STROBE_EXPORT_PERIOD_S". A line also names the variable that code beats.
+// A line for each option that code or the environment has set: "sampling.cpu_frequency_hz=250 by
+// code", "exporter.period_s=5 by STROBE_EXPORT_PERIOD_S". A line also names the variable that code
+// beats.
 std::vector<std::string> GivenOptions(const ProfilerOptions& options,
                                       const Environment& environment);
 

@@ -120,8 +120,5 @@ class PerfEvents {
   bool counts_idle_ = false;  // in clocks
 };
 
-// The CPUs of a list as "0-3,5", in the format of /sys/devices/system/cpu/online.
-std::vector<int> ParseCpus(std::string_view list);
-
 }  // namespace internal
 }  // namespace strobe
