@@ -2,9 +2,11 @@
 #include "strobe/platform/linux/linux_platform.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -271,6 +273,34 @@ TEST_F(LinuxPlatformTest, ARandomTimerIsRefusedForAThreadWithFilesOfItsOwn) {
   EXPECT_EQ(timer.event, -1);
   end.set_value();
   other.join();
+}
+
+TEST_F(LinuxPlatformTest, AThreadThatLeavesTheProgramsFilesLeavesNoEventOpen) {
+  const auto count_events = [] {
+    constexpr int kNumbers = 2048;
+    int count = 0;
+    for (int number = 0; number < kNumbers; ++number) {
+      std::uint64_t id = 0;
+      count += ioctl(number, PERF_EVENT_IOC_ID, &id) == 0 ? 1 : 0;
+    }
+    return count;
+  };
+  const int before = count_events();
+  internal::RandomTimer timer;
+  bool is_started = false;
+  const auto start = [](internal::RandomTimer& own) {
+    return LinuxPlatform::StartRandomTimer(own, LinuxPlatform::CurrentThreadId(), 0,
+                                           1'000'000'000'000, 7, SIGURG);
+  };
+  std::thread([&] {
+    is_started = start(timer);
+    if (unshare(CLONE_FILES) == 0) LinuxPlatform::StopRandomTimer(timer);
+  }).join();
+  if (!is_started) GTEST_SKIP() << "the system allows no perf events here";
+  internal::RandomTimer next;
+  EXPECT_TRUE(start(next));
+  LinuxPlatform::StopRandomTimer(next);
+  EXPECT_EQ(count_events(), before) << "the next that stops closes it";
 }
 
 TEST_F(LinuxPlatformTest, ARandomTimerIsRefusedForASignalThatCouldDoHarm) {

@@ -40,13 +40,16 @@ constexpr int kInstantsExpected = 32;
 thread_local int instants_expected = 0;
 // A file that stays open.
 struct KeptFile {
-  // Twice the number of the process that keeps it, and 1 more while a thread changes the place.
+  // Twice the number of the process that keeps it, and 1 more while a thread changes the place, or
+  // the file has been left.
   std::atomic<std::uint32_t> owner{0};
+  std::atomic<bool> is_left{false};
   std::atomic<int> number{-1};
   std::atomic<std::uint64_t> event{0};  // of the file's identity
   KnownFile file;
 };
 constinit std::array<KeptFile, LinuxThreadFile::kMaxKeptFiles> kept_thread_files{};
+constinit std::atomic<bool> are_files_left{false};
 
 // Of this process among its parents, never 0. It wraps.
 std::uint32_t ThisProcess() {
@@ -62,6 +65,18 @@ std::uint32_t ProcessOf(int handle) {
 
 // The directory of the threads' files.
 constinit thread_local char task_directory[40] = "/proc/self/task";
+
+// Has the place to itself until it sets the owner. nullptr if this process keeps no file there.
+KeptFile* TakeKeptFile(int handle) {
+  KeptFile& kept = kept_thread_files[PlaceOf(handle)];
+  const std::uint32_t own = ProcessOf(handle);
+  std::uint32_t owner = 2 * own;
+  if (own != ThisProcess() ||
+      !kept.owner.compare_exchange_strong(owner, owner + 1, std::memory_order_acq_rel))
+    return nullptr;
+  kept.number.store(-1, std::memory_order_relaxed);
+  return &kept;
+}
 
 int MostKeptFiles() {
   rlimit limit{};
@@ -135,6 +150,7 @@ int KeepThreadFile(const KnownFile& file) {
         !kept.owner.compare_exchange_strong(owner, 2 * own + 1, std::memory_order_acq_rel))
       continue;
     kept.file.Close();  // of a parent
+    kept.is_left.store(false, std::memory_order_relaxed);
     kept.file = file;
     kept.event.store(file.identity.event, std::memory_order_relaxed);
     kept.number.store(file.number, std::memory_order_relaxed);
@@ -152,15 +168,31 @@ int KeptThreadFile(int handle) {
 }
 
 void DropThreadFile(int handle) {
-  KeptFile& kept = kept_thread_files[PlaceOf(handle)];
-  const std::uint32_t own = ProcessOf(handle);
-  std::uint32_t owner = 2 * own;
-  if (own != ThisProcess() ||
-      !kept.owner.compare_exchange_strong(owner, owner + 1, std::memory_order_acq_rel))
-    return;
-  kept.number.store(-1, std::memory_order_relaxed);
-  kept.file.Close();
-  kept.owner.store(0, std::memory_order_release);
+  KeptFile* const kept = TakeKeptFile(handle);
+  if (kept == nullptr) return;
+  kept->file.Close();
+  kept->owner.store(0, std::memory_order_release);
+}
+
+void LeaveThreadFile(int handle) {
+  KeptFile* const kept = TakeKeptFile(handle);
+  if (kept == nullptr) return;
+  // The copy of this thread alone.
+  if (const int copy = kept->file.Number(); copy >= 0) close(copy);
+  kept->is_left.store(true, std::memory_order_release);
+  are_files_left.store(true, std::memory_order_release);
+}
+
+void CloseLeftThreadFiles() {
+  if (!are_files_left.load(std::memory_order_relaxed)) return;
+  are_files_left.exchange(false, std::memory_order_acq_rel);
+  for (KeptFile& kept : kept_thread_files) {
+    if (kept.owner.load(std::memory_order_acquire) != 2 * ThisProcess() + 1 ||
+        !kept.is_left.exchange(false, std::memory_order_acq_rel))
+      continue;
+    kept.file.Close();
+    kept.owner.store(0, std::memory_order_release);
+  }
 }
 
 STROBE_SIGNAL_SAFE int ThreadFileNumber(int handle) noexcept {

@@ -1,8 +1,10 @@
 #include "../../../src/platform/linux/signals/thread_files.h"
 
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -58,6 +60,42 @@ TEST(ThreadFilesTest, WhatTheProgramHasPutThereIsLeftAlone) {
   EXPECT_TRUE(IsOpen(file));
   close(file);
   close(programs);
+}
+
+void LeaveOnAThreadWithFilesOfItsOwn(int kept) {
+  std::thread([kept] {
+    const int file = KeptThreadFile(kept);
+    if (unshare(CLONE_FILES) != 0) return;
+    LeaveThreadFile(kept);
+    EXPECT_FALSE(IsOpen(file)) << "its copy";
+  }).join();
+}
+
+// unshare(CLONE_FILES) copies the table: the program's number stays open until a thread that has it
+// closes it.
+TEST(ThreadFilesTest, WhatAThreadWithFilesOfItsOwnHasLeftIsClosedByAnother) {
+  const int kept = Keep(OpenNull());
+  const int file = KeptThreadFile(kept);
+  ASSERT_GE(file, 0);
+  LeaveOnAThreadWithFilesOfItsOwn(kept);
+  EXPECT_EQ(KeptThreadFile(kept), -1);
+  CloseLeftThreadFiles();
+  EXPECT_FALSE(IsOpen(file));
+  CloseLeftThreadFiles();  // nothing is left
+  DropThreadFile(kept);
+}
+
+TEST(ThreadFilesTest, AForksChildHasThePlacesOfWhatAParentHasLeft) {
+  EXPECT_TRUE(HoldsInChild([] {
+    const int kept = Keep(OpenNull());
+    LeaveOnAThreadWithFilesOfItsOwn(kept);
+    return HoldsInChild([] {
+      CloseLeftThreadFiles();
+      const int own = Keep(OpenNull());
+      CloseLeftThreadFiles();
+      return KeptThreadFile(own) >= 0;
+    });
+  }));
 }
 
 TEST(ThreadFilesTest, AForksChildHasNoneAndClosesNothingOfTheProgram) {
