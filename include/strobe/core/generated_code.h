@@ -75,9 +75,8 @@ class [[nodiscard]] CodeRegistration {
   [[nodiscard]] const absl::Status& status() const { return status_; }
 
  private:
-  template <class Traits>
-  friend class internal::ProfilerCore;
-  friend class internal::RemoteCore;
+  template <class Platform>
+  friend class internal::CoreBase;
   friend class internal::ProfilerHandle;
 
   explicit CodeRegistration(absl::Status status) : status_(std::move(status)) {}

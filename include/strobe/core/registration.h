@@ -12,9 +12,8 @@ namespace strobe {
 
 namespace STROBE_HIDDEN internal {
 
-template <class Traits>
-class ProfilerCore;
-class RemoteCore;
+template <class Platform>
+class CoreBase;
 class ProfilerHandle;
 
 // Ends registrations. A Profiler's core implements it.
@@ -69,9 +68,8 @@ class [[nodiscard]] Registration {
   [[nodiscard]] const absl::Status& status() const { return status_; }
 
  private:
-  template <class Traits>
-  friend class internal::ProfilerCore;
-  friend class internal::RemoteCore;
+  template <class Platform>
+  friend class internal::CoreBase;
   friend class internal::ProfilerHandle;
 
   explicit Registration(absl::Status status) : status_(std::move(status)) {}

@@ -1,13 +1,10 @@
-// ProfilerCore: implements the calls of a Profiler, and what each returns if memory runs out.
+// ProfilerCore: the calls of a Profiler whose samples the program itself drains.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,12 +26,9 @@
 #include "strobe/runtime/capture/capture_here.h"
 #include "strobe/runtime/code/code_registry.h"
 #include "strobe/runtime/code/loaded_code.h"
-#include "strobe/runtime/control/abstract_core.h"
+#include "strobe/runtime/control/core_base.h"
 #include "strobe/runtime/control/current_session.h"
 #include "strobe/runtime/control/diagnosis.h"
-#include "strobe/runtime/control/exit_list.h"
-#include "strobe/runtime/control/session_toggle.h"
-#include "strobe/runtime/control/signal_exit.h"
 #include "strobe/runtime/session/output_accounts.h"
 #include "strobe/runtime/session/profile_maker.h"
 #include "strobe/runtime/session/recording_calls.h"
@@ -46,12 +40,10 @@
 namespace strobe {
 namespace STROBE_HIDDEN internal {
 
-// Locks the mutex. Returns false if the mutex is still locked at the deadline.
-bool LockBy(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline);
-
 template <class Traits>
-class ProfilerCore final : public AbstractCore, private StoppedAtExit {
+class ProfilerCore final : public CoreBase<typename Traits::Platform> {
  public:
+  using Base = CoreBase<typename Traits::Platform>;
   using Platform = typename Traits::Platform;
   using Thread = RegisteredThread<Traits>;
 
@@ -59,40 +51,12 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   // place of one with a worker; OK if it does not.
   explicit ProfilerCore(ProfilerOptions options, Parts<Traits> parts = {},
                         absl::Status no_worker = absl::OkStatus())
-      : options_(std::move(options)),
+      : Base(std::move(options)),
         parts_(std::move(parts)),
-        options_status_(Validate(options_)),
         no_worker_(std::move(no_worker)),
-        registry_(static_cast<std::size_t>(*options_.threads.max_threads),
-                  static_cast<std::size_t>(*options_.threads.ring_bytes)) {}
-
-  ~ProfilerCore() override {  // no thread may be registered
-    toggle_.reset();
-    static_cast<void>(Stop());
-    signal_exit_.reset();
-  }
-
-  [[nodiscard]] bool IsOfThisProcess() const override {
-    return Platform::ForkCount() == fork_count_;
-  }
-
-  Registration RegisterThread(std::string_view name) override {
-    absl::StatusOr<Thread*> thread;
-    if (!counters_.HasMemoryFor([&] { thread = TryRegister(name); })) thread = OutOfMemory();
-    if (thread.ok()) return Registration(this, *thread, (*thread)->channel->thread_id);
-    registry_.CountRefused();
-    return Registration(thread.status());
-  }
-
-  CodeRegistration RegisterCode(const GeneratedCode& code) override {
-    CodeRegistration registration;
-    const bool has_memory = counters_.HasMemoryFor([&] {
-      absl::Status status = Usable();
-      registration =
-          status.ok() ? CodeRegistration(code_, code) : CodeRegistration(std::move(status));
-    });
-    return has_memory ? std::move(registration) : CodeRegistration(OutOfMemory());
-  }
+        registry_(static_cast<std::size_t>(*this->options().threads.max_threads),
+                  static_cast<std::size_t>(*this->options().threads.ring_bytes)) {}
+  ~ProfilerCore() override { this->End(); }  // no thread may be registered
 
   bool CaptureHere([[maybe_unused]] const EventSample& event,
                    [[maybe_unused]] const NativeRegisters* registers) noexcept override {
@@ -104,185 +68,62 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     }
   }
 
-  // See RegistrationOwner.
-  void EndRegistration(void* registered, std::uint64_t thread_id) override {
-    if (!IsOfThisProcess() || !MayEndRegistration<Platform>(thread_id, this)) return;
+ private:
+  using Running = typename CurrentSession<RunningSession<Traits>>::Pointer;
+
+  [[nodiscard]] absl::Status Usable() const override {
+    absl::Status status = Base::Usable();
+    const bool needs_worker = *this->options().worker.fallback == WorkerFallback::kNone;
+    return status.ok() && needs_worker ? no_worker_ : status;
+  }
+
+  absl::StatusOr<RegisteredHere> TryRegister(std::string_view name) override {
+    if (absl::Status status = Usable(); !status.ok()) return status;
+    const absl::StatusOr<Thread*> thread =
+        RegisterCallingThread(registry_, name, this->signal(), ThreadNeeds::Of(this->options()));
+    if (!thread.ok()) return thread.status();
+    if (const Running running = current_.Get()) running->Attach(**thread);
+    return RegisteredHere{.registered = *thread, .thread_id = (*thread)->channel->thread_id};
+  }
+  void CountRefused() override { registry_.CountRefused(); }
+
+  bool Unregister(void* registered, std::uint64_t /*thread_id*/) override {
     Thread* thread = static_cast<Thread*>(registered);
     // This store comes first: a session that begins just now, unseen by the next line, must not
     // attach the thread.
     thread->is_ending.store(true, std::memory_order_release);
     if (const Running running = current_.Get()) running->session().Detach(*thread);
-    if (UnregisterCallingThread(registry_, thread)) delete this;
+    return UnregisterCallingThread(registry_, thread);
   }
+  std::size_t Orphan() override { return registry_.Orphan(); }
 
-  absl::Status Start() override {
-    const std::lock_guard lock(control_mutex_);
-    if (current_.Get() != nullptr) return AlreadyRunning();
-    absl::Status status;
-    if (!counters_.HasMemoryFor([&] { status = StartLocked(); })) status = OutOfMemory();
-    if (status.ok() && *options_.exporter.stop_at_exit) {
-      ExitList::Add(registry_.arena()->number(), this, &Platform::AtExit);
-      is_listed_ = true;
-    }
-    if (status.ok() && *options_.exporter.export_on_signal)
-      static_cast<void>(counters_.HasMemoryFor([this] { TakeEndingSignals(); }));
-    current_.NoteStart(status);
-    return status;
-  }
-
-  absl::Status Stop() override {
-    const std::lock_guard lock(control_mutex_);
-    return StopLocked();
-  }
-
-  absl::Status ToggleStatus() override {
-    if (*options_.sampling.toggle_signal == 0) return absl::OkStatus();
-    const std::lock_guard lock(toggle_mutex_);
-    absl::Status status;
-    if (!counters_.HasMemoryFor([&] { status = TryToAwaitToggle(); })) status = OutOfMemory();
-    return status;
-  }
-
-  absl::Status Flush() override {
-    const std::lock_guard lock(control_mutex_);
-    const Running running = current_.Get();
-    return running != nullptr ? running->Flush() : NotRunning();
-  }
-
-  // Record holds no lock while it waits.
-  absl::StatusOr<Profile> Record(const RecordingOptions& options) override {
-    absl::StatusOr<Profile> profile;
-    if (!counters_.HasMemoryFor([&] { profile = TryToRecord(options); })) profile = OutOfMemory();
-    return profile;
-  }
-
-  Stats GetStats() override {
-    Stats stats;
-    if (counters_.HasMemoryFor([&] { stats = CollectStats(); })) return stats;
-    Stats none;
-    none.out_of_memory = counters_.out_of_memory.load(std::memory_order_relaxed);
-    return none;
-  }
-
-  std::string Diagnose() override {
-    std::string text = "Out of memory.";  // short enough to need no memory
-    static_cast<void>(counters_.HasMemoryFor([&] { text = TryToDiagnose(); }));
-    return text;
-  }
-
-  void Retire() override {
-    toggle_.reset();
-    static_cast<void>(Stop());
-    signal_exit_.reset();
-    if (is_exit_using_.load(std::memory_order_acquire)) return;
-    const std::size_t left = registry_.Orphan();
-    if (left == 0) {
-      delete this;
-      return;
-    }
-    // The usual reason: the program ends while its detached threads still run.
-    static_cast<void>(HasMemoryFor([left] {
-      Platform::WriteLine("strobe: a Profiler was destroyed before " + std::to_string(left) +
-                          " thread(s) had ended their Registration");
-    }));
-  }
-
- private:
-  using Running = typename CurrentSession<RunningSession<Traits>>::Pointer;
-
-  // Requires toggle_mutex_.
-  absl::Status TryToAwaitToggle() {
+  absl::StatusOr<std::shared_ptr<GeneratedCodeOwner>> TryToOpenCode() override {
     if (absl::Status status = Usable(); !status.ok()) return status;
-    const auto signal = static_cast<int>(*options_.sampling.toggle_signal);
-    if (!toggle_) toggle_.emplace(signal, [this] { Toggle(); });
-    return toggle_->status();
+    return code_;
   }
 
-  // Begins a session, or ends the one that runs, unless the program itself has just done so.
-  void Toggle() {
-    const absl::Status status = current_.Get() == nullptr ? Start() : Stop();
-    if (status.ok() || status == AlreadyRunning() || status == NotRunning()) return;
-    static_cast<void>(HasMemoryFor([&] {
-      Platform::WriteLine("strobe: after the toggle signal: " + std::string(status.message()));
-    }));
+  [[nodiscard]] bool IsRunning() const override { return current_.Get() != nullptr; }
+  void NoteStart(const absl::Status& status) override { current_.NoteStart(status); }
+  [[nodiscard]] std::size_t arena_number() const override { return registry_.arena()->number(); }
+  [[nodiscard]] std::chrono::nanoseconds StopPatience() const override {
+    return StopTimeout(this->options().exporter);
   }
 
-  absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options) {
-    if (absl::Status status = Validate(options); !status.ok()) return status;
-    const Running running = current_.Get();
-    if (running == nullptr) return NotRunning();
-    return running->Record(options);
-  }
-
-  Stats CollectStats() {
-    const bool is_running = current_.Get() != nullptr;
-    Stats stats;
-    stats.outputs = NewAccounts(Traits::Outputs::kFileSuffixes);
-    registry_.AddTo(stats);
-    counters_.AddTo(stats);
-    stats.signals_foreign = GlobalHandlerCounters().foreign.load(std::memory_order_relaxed);
-    stats.signals_stale = GlobalHandlerCounters().stale.load(std::memory_order_relaxed);
-    const double cpu_hz = *options_.sampling.cpu_frequency_hz;
-    stats.requested_rate_hz = cpu_hz > 0 ? cpu_hz : *options_.sampling.wall_frequency_hz;
-    stats.max_overhead = *options_.sampling.max_overhead;
-    stats.signal_number = signal_.number.load(std::memory_order_relaxed);
-    if (!is_running)
-      stats.threads_on_timers = stats.threads_on_random_timers = stats.threads_at_instants =
-          stats.threads_blocking = 0;  // no collector polls them
-    current_.AddExportsTo(stats);
-    return stats;
-  }
-
-  std::string TryToDiagnose() {
-    DiagnosisFacts facts;
-    facts.options = options_;
-    facts.given_options = GivenOptions(options_, &Platform::EnvironmentVariable);
-    facts.stats = CollectStats();
-    facts.available = Platform::Available();
-    facts.signal = facts.stats.signal_number;
-    facts.handler = Platform::HandlerStateOf(facts.signal);
-    // If samples come, the new handler calls ours, as the handler of another copy of this library
-    // does.
-    const bool is_failing = signal_.is_failing.load(std::memory_order_relaxed);
-    if (facts.handler == HandlerState::kReplaced && !is_failing)
-      facts.handler = HandlerState::kOurs;
-    facts.threads_given_up =
-        GlobalHandlerCounters().threads_given_up.load(std::memory_order_relaxed);
-    current_.AddTo(facts);
-    if (facts.is_running)
-      facts.unregistered = FindUnregistered<Platform>(registry_.LiveThreadIds());
-    return internal::Diagnose(facts);
-  }
-
-  [[nodiscard]] absl::Status Usable() const {
-    if (!*options_.enabled) return absl::FailedPreconditionError("the profiler is switched off");
-    if (absl::Status status = Platform::Available(); !status.ok()) return status;
-    if (!options_status_.ok()) return options_status_;
-    return *options_.worker.fallback == WorkerFallback::kNone ? no_worker_ : absl::OkStatus();
-  }
-
-  absl::StatusOr<Thread*> TryRegister(std::string_view name) {
-    if (absl::Status status = Usable(); !status.ok()) return status;
-    absl::StatusOr<Thread*> thread =
-        RegisterCallingThread(registry_, name, signal_, ThreadNeeds::Of(options_));
-    if (!thread.ok()) return thread;
-    if (const Running running = current_.Get()) running->Attach(**thread);
-    return thread;
-  }
-
-  absl::Status StartLocked() {
+  absl::Status TryToBegin() override {
     if (absl::Status status = Usable(); !status.ok()) return status;
     if (absl::Status status = current_.MakeRoom(); !status.ok()) return status;
     if (absl::Status status = registry_.Open(); !status.ok()) return status;
-    const int signal = signal_.template Wanted<Platform>();
+    SignalInUse& in_use = this->signal();
+    const int signal = in_use.template Wanted<Platform>();
     if (absl::Status status = Platform::InstallHandler(signal); !status.ok()) return status;
-    signal_.number.store(signal, std::memory_order_relaxed);
+    in_use.number.store(signal, std::memory_order_relaxed);
     if (!no_worker_.ok())
       Platform::WriteLine("strobe: samples in process: " + std::string(no_worker_.message()));
     const auto running = BeginRunning();
     if (!running.ok()) return running.status();
     current_.Set(*running);
     (*running)->session().Begin();
+    if (*this->options().exporter.export_on_signal) this->TakeEndingSignals();
     return absl::OkStatus();
   }
 
@@ -293,9 +134,9 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     const StackBounds stack =
         RegistrationLinks() != nullptr ? Platform::CurrentThread().stack : StackBounds();
     const auto begin = [&] {
-      static_cast<void>(counters_.HasMemoryFor([&] {
+      static_cast<void>(this->HasMemoryFor([&] {
         running = std::make_shared<RunningSession<Traits>>(
-            options_, parts_, registry_, loaded_code_, counters_, signal_, maker_);
+            this->options(), parts_, registry_, loaded_code_, counters_, this->signal(), maker_);
         // The thread may bring a burst of events before the first drain.
         if (Traits::Providers::kBringsEvents && registers.get() != nullptr)
           loaded_code_.BuildFor(*registers.get(), stack);
@@ -311,69 +152,71 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     return running;
   }
 
-  // Requires control_mutex_. Throws nothing.
-  absl::Status StopLocked() {
+  absl::Status FlushSession() override {
     const Running running = current_.Get();
-    if (running == nullptr) return NotRunning();
-    if (std::exchange(is_listed_, false) && !ExitList::Remove(registry_.arena()->number(), this))
-      is_exit_using_ = true;
-    absl::Status status = running->End();
-    current_.Clear();
+    return running != nullptr ? running->Flush() : NotRunning();
+  }
+
+  absl::Status EndSession(bool ends_process) override {
+    absl::Status status = current_.Get()->End();
+    if (!ends_process) current_.Clear();
     return status;
   }
 
-  // The program may exit during a call of this object, even during a call on this very thread. So
-  // the wait for the lock has a deadline.
-  void StopAtExit() override {
-    if (!IsOfThisProcess()) return;
-    {
-      std::unique_lock lock(control_mutex_, std::defer_lock);
-      const auto deadline = std::chrono::steady_clock::now() + StopTimeout(options_.exporter);
-      if (LockBy(lock, deadline)) static_cast<void>(StopLocked());
-    }
-    is_exit_using_.store(false,
-                         std::memory_order_release);  // the last access: deletion is allowed now
+  [[nodiscard]] absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options) override {
+    const Running running = current_.Get();
+    if (running == nullptr) return NotRunning();
+    return running->Record(options);
   }
 
-  void TakeEndingSignals() {
-    if (!signal_exit_)
-      signal_exit_.emplace(StopTimeout(options_.exporter), [this] { StopForSignal(); });
-    signal_exit_->Take();
+  [[nodiscard]] Stats TryToCollectStats() override {
+    const bool is_running = IsRunning();
+    Stats stats;
+    stats.outputs = NewAccounts(Traits::Outputs::kFileSuffixes);
+    registry_.AddTo(stats);
+    counters_.AddTo(stats);
+    this->AddOwnTo(stats);
+    const SamplingOptions& sampling = this->options().sampling;
+    const double cpu_hz = *sampling.cpu_frequency_hz;
+    stats.requested_rate_hz = cpu_hz > 0 ? cpu_hz : *sampling.wall_frequency_hz;
+    stats.max_overhead = *sampling.max_overhead;
+    if (!is_running)
+      stats.threads_on_timers = stats.threads_on_random_timers = stats.threads_at_instants =
+          stats.threads_blocking = 0;  // no collector polls them
+    current_.AddExportsTo(stats);
+    return stats;
   }
 
-  // The process ends next, so nothing is freed: the thread that the signal has interrupted may hold
-  // the allocator's locks.
-  void StopForSignal() {
-    std::unique_lock lock(control_mutex_, std::defer_lock);
-    const auto deadline = std::chrono::steady_clock::now() + StopTimeout(options_.exporter);
-    if (!LockBy(lock, deadline)) return;
-    if (is_listed_) static_cast<void>(ExitList::Remove(registry_.arena()->number(), this));
-    if (const Running running = current_.Get()) static_cast<void>(running->End());
-    lock.release();
+  [[nodiscard]] std::string TryToDiagnose() override {
+    DiagnosisFacts facts;
+    facts.options = this->options();
+    facts.given_options = GivenOptions(facts.options, &Platform::EnvironmentVariable);
+    facts.stats = TryToCollectStats();
+    facts.available = Platform::Available();
+    facts.signal = facts.stats.signal_number;
+    facts.handler = Platform::HandlerStateOf(facts.signal);
+    // If samples come, the new handler calls ours, as the handler of another copy of this library
+    // does.
+    const bool is_failing = this->signal().is_failing.load(std::memory_order_relaxed);
+    if (facts.handler == HandlerState::kReplaced && !is_failing)
+      facts.handler = HandlerState::kOurs;
+    facts.threads_given_up =
+        GlobalHandlerCounters().threads_given_up.load(std::memory_order_relaxed);
+    current_.AddTo(facts);
+    if (facts.is_running)
+      facts.unregistered = FindUnregistered<Platform>(registry_.LiveThreadIds());
+    return internal::Diagnose(facts);
   }
 
-  const std::uint64_t fork_count_ = Platform::ForkCount();
-  const ProfilerOptions options_;
   const Parts<Traits> parts_;
-  const absl::Status options_status_;
   const absl::Status no_worker_;
-  SignalInUse signal_{.requested = static_cast<int>(*options_.sampling.signal_number)};
   ThreadRegistry<Traits> registry_;
   const std::shared_ptr<CodeRegistry> code_ = std::make_shared<CodeRegistry>(&Platform::ForkCount);
   CollectorCounters counters_;
   LoadedCode<Traits> loaded_code_{*code_,
                                   counters_.code};  // of all sessions; the arena outlives it
-
-  std::mutex control_mutex_;  // one Start, Stop or Flush at a time; locked while these wait
-  bool is_listed_ = false;    // in the ExitList, unless the exit has removed it
-  std::atomic<bool> is_exit_using_{false};
-
   CurrentSession<RunningSession<Traits>> current_{counters_};
-  ProfileMaker<Traits> maker_{counters_, [this] { return CollectStats(); }};
-  std::mutex toggle_mutex_;
-  // The last: their threads use the others.
-  std::optional<SignalExit<Platform>> signal_exit_;
-  std::optional<SessionToggle<Platform>> toggle_;
+  ProfileMaker<Traits> maker_{counters_, [this] { return TryToCollectStats(); }};
 };
 
 }  // namespace internal

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,11 +16,7 @@
 #include "strobe/core/options.h"
 #include "strobe/core/registration.h"
 #include "strobe/core/stats.h"
-#include "strobe/runtime/control/abstract_core.h"
-#include "strobe/runtime/control/exit_list.h"
-#include "strobe/runtime/control/session_toggle.h"
-#include "strobe/runtime/control/signal_exit.h"
-#include "strobe/runtime/session/delivery_check.h"
+#include "strobe/runtime/control/core_base.h"
 #include "strobe/worker/program/local_worker.h"
 #include "strobe/worker/program/remote_channels.h"
 #include "strobe/worker/program/remote_code.h"
@@ -39,10 +36,8 @@ inline constexpr std::int64_t kHandOverNs = 200'000'000;
 
 // No thread of it exists. The program's own threads, when they register, end or call, notice that
 // the worker has died, and begin another.
-class RemoteCore final : public AbstractCore, private StoppedAtExit {
+class RemoteCore final : public CoreBase<RemotePlatform> {
  public:
-  using Platform = RemotePlatform;
-
   // `options` are final: the environment has been applied. `serve_here`, for worker.fallback, may
   // be empty; what main has given to RunWorkerIfAsked goes first.
   RemoteCore(ProfilerOptions options, std::unique_ptr<RemoteChannels> channels,
@@ -51,76 +46,58 @@ class RemoteCore final : public AbstractCore, private StoppedAtExit {
   explicit RemoteCore(const ProfilerOptions& options, Serve serve_here = {});
   ~RemoteCore() override;  // no thread may be registered
 
-  [[nodiscard]] bool IsOfThisProcess() const override;
-  Registration RegisterThread(std::string_view name) override;
-  CodeRegistration RegisterCode(const GeneratedCode& code) override;
-  absl::Status Start() override;
-  absl::Status Stop() override;
-  absl::Status Flush() override;
-  absl::StatusOr<Profile> Record(const RecordingOptions& options) override;
   bool CaptureHere(const EventSample& event, const NativeRegisters* registers) noexcept override;
-  absl::Status ToggleStatus() override;
-  Stats GetStats() override;
-  std::string Diagnose() override;
-  void Retire() override;
-
-  // See RegistrationOwner.
-  void EndRegistration(void* registered, std::uint64_t thread_id) override;
 
  private:
-  void StopAtExit() override;
-  void StopForSignal();
+  // See CoreBase.
+  absl::StatusOr<RegisteredHere> TryRegister(std::string_view name) override;
+  void CountRefused() override { channels_->CountRefused(); }
+  bool Unregister(void* registered, std::uint64_t thread_id) override;
+  std::size_t Orphan() override { return channels_->Orphan(); }
+  absl::StatusOr<std::shared_ptr<GeneratedCodeOwner>> TryToOpenCode() override;
+  [[nodiscard]] bool IsRunning() const override {
+    return is_running_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] Stats TryToCollectStats() override;
+  [[nodiscard]] std::string TryToDiagnose() override;
+  [[nodiscard]] absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options) override;
+  absl::Status TryToBegin() override;
+  void NoteStart(const absl::Status& status) override { last_start_ = status; }
+  [[nodiscard]] absl::Status MayStop() const override;
+  absl::Status FlushSession() override;
+  absl::Status EndSession(bool ends_process) override;
+  [[nodiscard]] std::size_t arena_number() const override { return channels_->number(); }
+  [[nodiscard]] std::chrono::nanoseconds StopPatience() const override;
 
-  [[nodiscard]] absl::Status Usable() const;
   absl::Status Open();
-  absl::Status TryToAwaitToggle();
-  void Toggle();
-  absl::StatusOr<RemoteChannels::Entry> TryRegister(std::string_view name);
-  // The last stop, on whichever thread.
-  void StopForGood();
-  // Each requires control_mutex_.
-  absl::Status StartLocked();
-  absl::Status StopLocked();
+  // Each requires control_mutex().
   absl::Status BeginWorker();
   absl::Status Greet(WorkerProcess worker);
   absl::Status FallBack(absl::Status why);
-  void TakeEndingSignals();
   void ReplaceTables(TableMemory tables, TableMemory store);
   absl::Status SeeToWorker();
   void EndWorker(std::int64_t timeout_ns);
-  absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options);
   void CountLoss();
 
   static void Share(const RemoteChannels::Entry& entry);
   void AnnounceAll();
-  [[nodiscard]] std::int64_t stop_timeout_ns() const;
   [[nodiscard]] std::string OptionLines() const;
 
-  const std::uint64_t fork_count_;
-  const ProfilerOptions options_;
-  const absl::Status options_status_;
-  SignalInUse signal_;
   const std::unique_ptr<RemoteChannels> channels_;
   const std::shared_ptr<RemoteCode> code_ = std::make_shared<RemoteCode>();
 
-  std::mutex control_mutex_;  // one call that speaks with the worker at a time
+  // Of these, only a thread that has control_mutex() uses those that are no atomics.
   std::optional<WorkerProcess> worker_;
   const Serve serve_here_;
   bool is_here_ = false;  // the fallback: the worker is a thread of the program
   TableMemory tables_;
   TableMemory store_;  // of the worker's tables
   std::atomic<bool> is_running_{false};
-  bool is_listed_ = false;  // in the ExitList, unless the exit has removed it
-  std::atomic<bool> is_exit_using_{false};
   absl::Status last_start_;
   int restarts_ = 0;
   std::int64_t next_restart_ns_ = 0;
   std::atomic<std::uint64_t> workers_lost_{0};
   std::atomic<std::int64_t> lost_cpu_ns_{0};  // with them
-  std::mutex toggle_mutex_;
-  // The last: their threads use the others.
-  std::optional<SignalExit<Platform>> signal_exit_;  // of a worker that is a thread of the program
-  std::optional<SessionToggle<Platform>> toggle_;    // if sampling.toggle_signal asks for it
 };
 
 }  // namespace internal

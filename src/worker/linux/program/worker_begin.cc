@@ -34,12 +34,12 @@ void RemoteCore::AnnounceAll() {
 // begins one of the program's own.
 absl::Status RemoteCore::BeginWorker() {
   is_here_ = false;
-  const std::string& path = *options_.worker.socket;
+  const std::string& path = *options().worker.socket;
   if (!path.empty()) {
     absl::StatusOr<WorkerProcess> joined = WorkerProcess::Join(path);
     if (joined.ok() && Greet(*std::move(joined)).ok()) return absl::OkStatus();
   }
-  absl::StatusOr<WorkerProcess> worker = WorkerProcess::Begin(*options_.worker.command);
+  absl::StatusOr<WorkerProcess> worker = WorkerProcess::Begin(*options().worker.command);
   if (!worker.ok()) return worker.status();
   const absl::Status status = Greet(*std::move(worker));
   if (!absl::IsUnavailable(status)) return status;
@@ -54,7 +54,7 @@ absl::Status RemoteCore::BeginWorker() {
 absl::Status RemoteCore::FallBack(absl::Status why) {
   Serve serve = ServeHere();
   if (!serve) serve = serve_here_;
-  if (*options_.worker.fallback == WorkerFallback::kNone || is_here_ || !serve) return why;
+  if (*options().worker.fallback == WorkerFallback::kNone || is_here_ || !serve) return why;
   Platform::WriteLine("strobe: samples in process: " + std::string(why.message()));
   is_here_ = true;
   absl::StatusOr<WorkerProcess> worker =
@@ -62,15 +62,8 @@ absl::Status RemoteCore::FallBack(absl::Status why) {
   if (!worker.ok()) return worker.status();
   absl::Status status = Greet(*std::move(worker));
   // A worker that is a process exports by itself when the program has ended.
-  if (status.ok() && *options_.exporter.export_on_signal) TakeEndingSignals();
+  if (status.ok() && *options().exporter.export_on_signal) TakeEndingSignals();
   return status;
-}
-
-void RemoteCore::TakeEndingSignals() {
-  if (!signal_exit_) {
-    signal_exit_.emplace(std::chrono::nanoseconds(stop_timeout_ns()), [this] { StopForSignal(); });
-  }
-  signal_exit_->Take();
 }
 
 // Tells a new worker what it serves, and takes the worker if that welcomes the program. Unavailable
@@ -86,11 +79,12 @@ absl::Status RemoteCore::Greet(WorkerProcess worker) {
   const HelloText hello{
       .head = {.process_id = Platform::ProcessId(),
                .copy_mark = ChannelToken::CopyMark(),
-               .signal = static_cast<std::uint32_t>(signal_.number.load(std::memory_order_relaxed)),
+               .signal =
+                   static_cast<std::uint32_t>(signal().number.load(std::memory_order_relaxed)),
                .channel_bytes = layout.channel_bytes,
                .cells = layout.cells,
                .chunk_bytes = layout.chunk_bytes,
-               .ring_bytes = static_cast<std::uint32_t>(*options_.threads.ring_bytes),
+               .ring_bytes = static_cast<std::uint32_t>(*options().threads.ring_bytes),
                .tables_address = offer->tables.address(),
                .store_address = offer->store.address(),
                .worker = Platform::BeginWorker()},
@@ -127,7 +121,7 @@ void RemoteCore::ReplaceTables(TableMemory tables, TableMemory store) {
 
 // The worker may work in another directory.
 std::string RemoteCore::OptionLines() const {
-  ProfilerOptions options = options_;
+  ProfilerOptions options = CoreBase::options();
   std::error_code error;
   const std::filesystem::path directory =
       std::filesystem::absolute(*options.exporter.directory, error);

@@ -1,4 +1,4 @@
-#include "strobe/runtime/control/profiler_core.h"
+#include "strobe/runtime/control/core_base.h"
 
 #include <thread>
 
