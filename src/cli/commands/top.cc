@@ -9,6 +9,7 @@
 #include "command.h"
 #include "json_numbers.h"
 #include "profile/profile_builder.h"
+#include "strobe/base/saturated_sum.h"
 #include "ui/pattern.h"
 
 namespace strobe::internal {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "command.h"
 #include "profile/profile_builder.h"
+#include "strobe/base/saturated_sum.h"
 
 namespace strobe::internal {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "perf/perf_threads.h"
 #include "profile/profile_builder.h"
+#include "strobe/base/saturated_sum.h"
 #include "strobe/core/stack.h"
 
 namespace strobe::internal {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "commands/json_numbers.h"
 #include "profile/profile_builder.h"
+#include "strobe/base/saturated_sum.h"
 #include "strobe/core/thread_info.h"
 
 namespace strobe::internal {

@@ -1,0 +1,22 @@
+#include "strobe/base/saturated_sum.h"
+
+#include <cstdint>
+#include <limits>
+
+#include "gtest/gtest.h"
+
+namespace strobe {
+namespace {
+
+TEST(SaturatedSumTest, StaysInItsRange) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  EXPECT_EQ(SaturatedSum(2, -5), -3);
+  EXPECT_EQ(SaturatedSum(Limits::max(), 1), Limits::max());
+  EXPECT_EQ(SaturatedSum(1, Limits::max()), Limits::max());
+  EXPECT_EQ(SaturatedSum(Limits::min(), -1), Limits::min());
+  EXPECT_EQ(SaturatedSum(-1, Limits::min()), Limits::min());
+  EXPECT_EQ(SaturatedSum(Limits::min(), Limits::max()), -1);
+}
+
+}  // namespace
+}  // namespace strobe
