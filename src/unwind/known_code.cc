@@ -42,7 +42,6 @@ SpecialRule Aarch64SignalFrame() {
   return {.cfa = SpecialRule::Cfa::kMemory,
           .cfa_base = SpecialRule::Base::kSp,
           .cfa_other = 0,
-          .plt_threshold = 0,
           .cfa_offset = kAarch64SignalFrameSp,
           .ra = at(kAarch64SignalFramePc),
           .fp = at(kAarch64SignalFrameX29),
