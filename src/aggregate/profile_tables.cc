@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "strobe/base/saturated_sum.h"
+#include "strobe/base/amounts.h"
 
 namespace strobe {
 namespace {

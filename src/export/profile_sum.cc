@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "strobe/base/saturated_sum.h"
+#include "strobe/base/amounts.h"
 
 namespace strobe {
 namespace {

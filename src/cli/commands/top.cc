@@ -9,7 +9,7 @@
 #include "command.h"
 #include "json_numbers.h"
 #include "profile/profile_builder.h"
-#include "strobe/base/saturated_sum.h"
+#include "strobe/base/amounts.h"
 #include "ui/pattern.h"
 
 namespace strobe::internal {

@@ -1,4 +1,4 @@
-#include "strobe/base/saturated_sum.h"
+#include "strobe/base/amounts.h"
 
 #include <cstdint>
 #include <limits>
@@ -16,6 +16,12 @@ TEST(SaturatedSumTest, StaysInItsRange) {
   EXPECT_EQ(SaturatedSum(Limits::min(), -1), Limits::min());
   EXPECT_EQ(SaturatedSum(-1, Limits::min()), Limits::min());
   EXPECT_EQ(SaturatedSum(Limits::min(), Limits::max()), -1);
+}
+
+TEST(MagnitudeTest, TheSmallestNumberHasOne) {
+  EXPECT_EQ(Magnitude(7), 7u);
+  EXPECT_EQ(Magnitude(-7), 7u);
+  EXPECT_EQ(Magnitude(std::numeric_limits<std::int64_t>::min()), std::uint64_t{1} << 63);
 }
 
 }  // namespace

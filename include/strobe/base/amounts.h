@@ -1,4 +1,4 @@
-// SaturatedSum: the sum of two amounts, which stays in its range.
+// Amounts: arithmetic that stays in its range.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,12 @@ constexpr std::int64_t SaturatedSum(std::int64_t a, std::int64_t b) {
   if (b > 0 && a > Limits::max() - b) return Limits::max();
   if (b < 0 && a < Limits::min() - b) return Limits::min();
   return a + b;
+}
+
+// The value without its sign.
+constexpr std::uint64_t Magnitude(std::int64_t value) {
+  return value < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(value)
+                   : static_cast<std::uint64_t>(value);
 }
 
 }  // namespace strobe
