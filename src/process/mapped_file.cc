@@ -18,7 +18,8 @@ using Segment = ElfFile::Segment;
 // Compared at each end of memory that may have a file's code.
 constexpr std::size_t kComparedBytes = 256;
 
-// Bytes of a process's memory, without a call that waits for it; fewer if they may not be read.
+// Bytes of a process's memory, without a call that waits for it; fewer if they may not be read. The
+// file has those of code that may be executed but not read as well.
 std::size_t ReadProcess(const std::string& process, Address address,
                         std::span<std::uint8_t> bytes) {
   std::ifstream memory(absl::StrCat("/proc/", process, "/mem"), std::ios::binary);
