@@ -31,7 +31,8 @@ struct StubRow {
   std::uint32_t pushed_words = 0;
 };
 // Of the stubs on x86-64 in `text`, as GNU ld, gold, lld and mold write them, with and without
-// indirect branch tracking, and of the head of their table.
+// indirect branch tracking, and of the head of their table. `text` may be any code, so that only
+// whole stubs of known shapes count. In a table, each jump is that of a stub, whatever its shape.
 std::vector<StubRow> FindX86StubRows(std::span<const std::uint8_t> text);
 
 }  // namespace strobe::internal

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "strobe/base/amounts.h"
 #include "strobe/core/thread_info.h"
 
 namespace strobe::internal {
@@ -55,8 +56,7 @@ class JsonWriter {
   // value / 1,000,000, exactly: nanoseconds as milliseconds.
   void Millionths(std::int64_t value) {
     Raw(value < 0 ? "-" : "");
-    const std::uint64_t size =
-        value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+    const std::uint64_t size = Magnitude(value);
     absl::StrAppend(&text_, size / 1'000'000);
     if (size % 1'000'000 == 0) return;
     absl::StrAppend(&text_, ".", absl::Dec(size % 1'000'000, absl::kZeroPad6));

@@ -337,10 +337,10 @@ class OtlpEncoding {
       add("service.name", absl::StrCat("unknown_service:", profile_.program));
     if (!has("process.pid")) add("process.pid", static_cast<std::int64_t>(profile_.process_id));
     if (!has("process.executable.name")) add("process.executable.name", profile_.program);
-    for (const MachineTag& tag : kMachineTags) {
-      const Label* const label = profile_.machine.Find(tag.key);
-      if (label != nullptr && !has(tag.otlp)) add(tag.otlp, AttributeValue(*label));
-    }
+    VisitMachine(profile_.machine, MachinePart::kAll,
+                 [&](const MachineTag& tag, const Label& label) {
+                   if (!has(tag.otlp)) add(tag.otlp, AttributeValue(label));
+                 });
     for (const auto& [key, value] : options_.resource) add(key, value);
   }
 

@@ -1,18 +1,13 @@
 #include "strobe/export/profile_sum.h"
 
 #include <algorithm>
-#include <limits>
+
+#include "strobe/base/amounts.h"
 
 namespace strobe {
 namespace {
 
 constexpr std::pair kOverflowFrame{static_cast<Address>(PseudoFrame::kOverflow), Frame::kPseudo};
-
-// Amounts are not negative, and no sum of them overflows.
-std::int64_t Added(std::int64_t one, std::int64_t other) {
-  std::int64_t sum = 0;
-  return __builtin_add_overflow(one, other, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
-}
 
 // The number of `key`, which is new if the result's second member says so.
 template <class Map>
@@ -48,7 +43,7 @@ void ProfileSum::AddHead(const Profile& period) {
     profile_.machine = period.machine;
     profile_.sequence = period.sequence;
   }
-  profile_.duration_ns = Added(profile_.duration_ns, period.duration_ns);
+  profile_.duration_ns = SaturatedSum(profile_.duration_ns, period.duration_ns);
   profile_.stats = period.stats;
   ForgetLevels();
 }
@@ -140,18 +135,14 @@ void ProfileSum::AddStacks(const Profile& period) {
       stacks_.push_back(0);
       continue;
     }
-    const Pair node{stacks_[period.stacks[i].parent], frames_[period.stacks[i].frame]};
-    const auto known = stack_numbers_.find(node);
-    if (known != stack_numbers_.end()) {
-      stacks_.push_back(known->second);
-    } else if (profile_.stacks.size() >= kMaxStackNodes) {
-      stacks_.push_back(OverflowStack());
-    } else {
-      const auto number = static_cast<std::uint32_t>(profile_.stacks.size());
-      profile_.stacks.push_back({.parent = node.first, .frame = node.second});
-      stack_numbers_.emplace(node, number);
-      stacks_.push_back(number);
+    const std::uint32_t parent = stacks_[period.stacks[i].parent];
+    const std::uint32_t frame = frames_[period.stacks[i].frame];
+    std::uint32_t node = tables_.FindNode(profile_, parent, frame);
+    if (node == ProfileTables::kNone) {
+      node = profile_.stacks.size() < kMaxStackNodes ? tables_.Node(profile_, parent, frame)
+                                                     : OverflowStack();
     }
+    stacks_.push_back(node);
   }
 }
 
@@ -162,18 +153,13 @@ std::uint32_t ProfileSum::OverflowStack() {
     profile_.frames.push_back({kOverflowFrame.first, kOverflowFrame.second});
     symbols_.frames.emplace_back();
   }
-  const auto [stack, is_new] = NumberOf(stack_numbers_, {0, frame}, profile_.stacks.size());
-  if (is_new) profile_.stacks.push_back({.parent = 0, .frame = frame});
-  return stack;
+  return tables_.Node(profile_, 0, frame);
 }
 
 void ProfileSum::AddLabelSets(const Profile& period) {
   label_sets_.clear();
-  for (const LabelSet& set : period.label_sets) {
-    const auto [number, is_new] = NumberOf(label_numbers_, set, profile_.label_sets.size());
-    if (is_new) profile_.label_sets.push_back(set);
-    label_sets_.push_back(number);
-  }
+  for (const LabelSet& set : period.label_sets)
+    label_sets_.push_back(tables_.Labels(profile_, set));
 }
 
 void ProfileSum::AddThreads(const Profile& period) {
@@ -192,29 +178,20 @@ void ProfileSum::AddThreads(const Profile& period) {
     sum.name = thread.name;
     sum.end_ns = thread.end_ns;
     sum.samples += thread.samples;
-    sum.cpu_ns = sum.cpu_ns < 0 || thread.cpu_ns < 0 ? -1 : Added(sum.cpu_ns, thread.cpu_ns);
+    sum.cpu_ns = sum.cpu_ns < 0 || thread.cpu_ns < 0 ? -1 : SaturatedSum(sum.cpu_ns, thread.cpu_ns);
   }
 }
 
 void ProfileSum::AddRows(const Profile& period) {
   for (std::size_t i = 0; i < period.samples.size(); ++i) {
-    const ProfileSample& sample = period.samples[i];
-    AddRow({stacks_[sample.stack], label_sets_[sample.labels]}, period.Values(i));
-  }
-}
-
-void ProfileSum::AddRow(Pair row, std::span<const std::int64_t> values) {
-  if (profile_.samples.size() >= kMaxRows && !row_numbers_.contains(row))
-    row = {OverflowStack(), 0};
-  const auto [number, is_new] = NumberOf(row_numbers_, row, profile_.samples.size());
-  const std::size_t columns = profile_.value_types.size();
-  if (is_new) {
-    profile_.samples.push_back({.stack = row.first, .labels = row.second});
-    profile_.values.resize(profile_.values.size() + columns);
-  }
-  for (std::size_t k = 0; k < columns; ++k) {
-    std::int64_t& sum = profile_.values[number * columns + k];
-    sum = Added(sum, values[k]);
+    std::uint32_t stack = stacks_[period.samples[i].stack];
+    std::uint32_t labels = label_sets_[period.samples[i].labels];
+    if (profile_.samples.size() >= kMaxRows &&
+        tables_.FindRow(profile_, stack, labels) == ProfileTables::kNone) {
+      stack = OverflowStack();
+      labels = 0;
+    }
+    tables_.AddRow(profile_, stack, labels, period.Values(i));
   }
 }
 

@@ -1,6 +1,5 @@
 #include "cpu_profile.h"
 
-#include <pthread.h>
 #include <sys/prctl.h>
 
 #include <array>
@@ -8,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "../platform/linux/held_by_thread.h"
 #include "../platform/own_threads.h"
 #include "strobe/base/memory_guard.h"
 #include "variables.h"
@@ -37,15 +37,13 @@ strobe::ProfilerOptions OptionsOfCpuProfile() {
   return options;
 }
 
-// Holds a thread's Registration. Its destructor runs however the thread ends, after those of C++.
-pthread_key_t KeyOfRegistration() {
-  static const pthread_key_t key = [] {
-    pthread_key_t made{};
-    pthread_key_create(&made,
-                       [](void* registration) { delete static_cast<Registration*>(registration); });
+const HeldByThread<Registration>& HeldRegistrations() {
+  static const HeldByThread<Registration> held = [] {
+    HeldByThread<Registration> made;
+    static_cast<void>(made.Begin());  // without room, no thread is registered
     return made;
   }();
-  return key;
+  return held;
 }
 
 }  // namespace
@@ -105,10 +103,7 @@ void RegisterForCpuProfile() noexcept {
     Registration registration = CpuProfile::OfProcess().RegisterThread(name.data());
     if (!registration.status().ok()) return;
     // In a fork's child, the held registration is the parent's: it does nothing, and its end too.
-    delete static_cast<Registration*>(pthread_getspecific(KeyOfRegistration()));
-    auto held = std::make_unique<Registration>(std::move(registration));
-    if (pthread_setspecific(KeyOfRegistration(), held.get()) == 0)
-      static_cast<void>(held.release());
+    HeldRegistrations().Hold(std::move(registration));
   }));
   errno = saved_errno;
 }

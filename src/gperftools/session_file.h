@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "strobe/aggregate/selected_rows.h"
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/export/exporter.h"
 #include "strobe/export/profile_sum.h"
@@ -40,16 +41,7 @@ inline absl::Status WriteWholeFile(const std::string& path, std::string_view byt
 }
 
 inline Profile WithoutEmptyStacks(const Profile& period) {
-  Profile kept = period;
-  kept.samples.clear();
-  kept.values.clear();
-  for (std::size_t i = 0; i < period.samples.size(); ++i) {
-    if (period.samples[i].stack == 0) continue;
-    kept.samples.push_back(period.samples[i]);
-    const std::span<const std::int64_t> values = period.Values(i);
-    kept.values.insert(kept.values.end(), values.begin(), values.end());
-  }
-  return kept;
+  return WithRows(period, [&](std::size_t row) { return period.samples[row].stack != 0; });
 }
 
 // What a session has sampled so far, and its file. Thread-safe.

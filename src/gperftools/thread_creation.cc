@@ -4,9 +4,8 @@
 #include <pthread.h>
 #include <threads.h>
 
-#include <cstdlib>
-
 #include "../platform/own_threads.h"
+#include "../platform/started_thread.h"
 #include "../preload/next.h"
 #include "cpu_profile.h"
 
@@ -17,31 +16,12 @@ constinit Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)> 
     "pthread_create"};
 constinit Next<int(thrd_t*, thrd_start_t, void*)> next_thrd_create{"thrd_create"};
 
-template <class Result>
-struct BegunThread {
-  Result (*routine)(void*);
-  void* argument;
-};
-
-// The call of the routine is a tail call, so the thread's stacks are those it would have.
-template <class Result>
-Result RunProfiled(void* allocated) {
-  const auto begun = *static_cast<BegunThread<Result>*>(allocated);
-  std::free(allocated);
-  RegisterForCpuProfile();
-  return begun.routine(begun.argument);
-}
-
 // Calls create(routine, argument), which returns 0 if it has begun a thread.
 template <class Result, class Create>
 int CreateProfiled(Result (*routine)(void*), void* argument, const Create& create) {
   if (OwnThreadBegin::IsUnderWay()) return create(routine, argument);
-  auto* const begun = static_cast<BegunThread<Result>*>(std::malloc(sizeof(BegunThread<Result>)));
-  if (begun == nullptr) return create(routine, argument);
-  *begun = {.routine = routine, .argument = argument};
-  const int error = create(&RunProfiled<Result>, begun);
-  if (error != 0) std::free(begun);
-  return error;
+  return StartThread(
+      routine, argument, [] { RegisterForCpuProfile(); }, create);
 }
 
 }  // namespace

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 
 #include "../platform/linux/signals/ending_signals.h"
+#include "../platform/started_thread.h"
 #include "next.h"
 #include "process_session.h"
 #include "recorded_environment.h"
@@ -33,6 +33,7 @@ using strobe::internal::RegisterThisThread;
 using strobe::internal::RenameThisThread;
 using strobe::internal::SetMask;
 using strobe::internal::SetMaskOfProgram;
+using strobe::internal::StartThread;
 
 using CreateThread = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 using CreateC11Thread = int(thrd_t*, thrd_start_t, void*);
@@ -53,36 +54,17 @@ constinit Next<int(const sigset_t*, siginfo_t*)> next_wait_info{"sigwaitinfo"};
 constinit Next<int(const sigset_t*, siginfo_t*, const timespec*)> next_wait_until{"sigtimedwait"};
 constinit Next<int(int, const sigset_t*, int)> next_signal_file{"signalfd"};
 
-template <class Result>
-struct ThreadStart {
-  Result (*routine)(void*);
-  void* argument;
-  std::uint64_t hidden_mask;  // see signal_masks.h
-};
-
-// The call of the routine is a tail call, so the thread's stacks are those it would have. Nothing
-// here needs cleaning up when the thread is cancelled.
-template <class Result>
-Result RunRegistered(void* allocated) {
-  const auto start = *static_cast<ThreadStart<Result>*>(allocated);
-  std::free(allocated);
-  InheritMask(start.hidden_mask);
-  RegisterThisThread();
-  return start.routine(start.argument);
-}
-
 // Calls create(routine, argument), which returns 0 if it has started a thread. That begins with a
-// mask of which `hidden_mask` is hidden.
+// mask of which `hidden_mask` is hidden: see signal_masks.h.
 template <class Result, class Create>
 int CreateRegistered(Result (*routine)(void*), void* argument, std::uint64_t hidden_mask,
                      const Create& create) {
   BeginProcess();  // a library's constructor may start threads before this library's
-  auto* const start = static_cast<ThreadStart<Result>*>(std::malloc(sizeof(ThreadStart<Result>)));
-  if (start == nullptr) return create(routine, argument);
-  *start = {.routine = routine, .argument = argument, .hidden_mask = hidden_mask};
-  const int error = create(&RunRegistered<Result>, start);
-  if (error != 0) std::free(start);
-  return error;
+  const auto begin = [hidden_mask] {
+    InheritMask(hidden_mask);
+    RegisterThisThread();
+  };
+  return StartThread(routine, argument, begin, create);
 }
 
 // True if a thread begins with a mask of the attributes', not with its creator's.

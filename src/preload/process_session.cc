@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "../platform/linux/held_by_thread.h"
 #include "preload_options.h"
 #include "preload_profiler.h"
 #include "signal_masks.h"
@@ -49,8 +50,7 @@ constinit std::atomic<PreloadProfiler*> profiler{nullptr};
 constinit bool has_worker = false;
 // The process whose session runs; 0 if there is none.
 constinit std::atomic<pid_t> session_process{0};
-// Holds the thread's Registration. Its destructor runs however the thread ends, after those of C++.
-pthread_key_t registration_key;
+constinit HeldByThread<Registration> registrations;
 // Between EndBeforeExit and the thread that ends the session.
 sem_t exit_asked;
 sem_t exit_done;
@@ -180,12 +180,6 @@ std::array<char, 16> ThisThreadsName() {
   return name;
 }
 
-void EndRegistration(void* registration) { delete static_cast<Registration*>(registration); }
-void EndOwnRegistration() {
-  EndRegistration(pthread_getspecific(registration_key));
-  pthread_setspecific(registration_key, nullptr);
-}
-
 // The parent's session and registrations mean nothing here. Nothing is started before the child has
 // lived for a while.
 void BeginForkedChild() {
@@ -214,7 +208,7 @@ void StartOnOwnThread(ProfilerOptions options) {
 
 void Begin() {
   std::optional<ProfilerOptions> options = PreloadOptions();
-  if (!options || pthread_key_create(&registration_key, &EndRegistration) != 0) return;
+  if (!options || !registrations.Begin()) return;
   has_worker = *options->worker.enabled;
   until_ns = RecordingUntilNs(NativePlatform::EnvironmentVariable(kRecordingUntilVariable));
   if (has_worker) {
@@ -245,20 +239,17 @@ void RegisterThisThread() noexcept {
   const int saved_errno = errno;
   static_cast<void>(HasMemoryFor([used] {
     // In a forked child, the held registration is the parent's: it does nothing, and its end too.
-    EndOwnRegistration();
+    registrations.End();
     TakeMask();
-    auto registration =
-        std::make_unique<Registration>(used->RegisterThread(ThisThreadsName().data()));
-    if (pthread_setspecific(registration_key, registration.get()) == 0)
-      static_cast<void>(registration.release());
+    registrations.Hold(used->RegisterThread(ThisThreadsName().data()));
   }));
   errno = saved_errno;
 }
 
 void RenameThisThread() noexcept {
-  if (profiler.load() == nullptr || pthread_getspecific(registration_key) == nullptr) return;
+  if (profiler.load() == nullptr || registrations.Get() == nullptr) return;
   if (std::string_view(ThisThreadsName().data()).starts_with(kProfilersThreads)) {
-    EndOwnRegistration();
+    registrations.End();
   } else {
     RegisterThisThread();
   }
@@ -266,8 +257,8 @@ void RenameThisThread() noexcept {
 
 void AwaitSignals(const sigset_t& awaited) noexcept {
   if (profiler.load() == nullptr || !AwaitsProfilersSignal(awaited)) return;
-  const bool is_registered = pthread_getspecific(registration_key) != nullptr;
-  EndOwnRegistration();
+  const bool is_registered = registrations.Get() != nullptr;
+  registrations.End();
   BlockAwaited();
   if (is_registered) RegisterThisThread();
 }

@@ -38,7 +38,7 @@ std::uint64_t MaskOfKernel() {
 template <class Change>
 void ForEach(std::uint64_t signals, const Change& change) {
   for (int signal = 1; signal < kSignalLimit; ++signal) {
-    if ((signals & BitOf(signal)) != 0) change(signal);
+    if (HasSignal(signals, signal)) change(signal);
   }
 }
 

@@ -5,10 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "../symbolize/elf/elf_format.h"
 #include "../symbolize/images/byte_source.h"
 #include "../symbolize/images/kept_files.h"
-#include "absl/strings/str_cat.h"
 #include "mapped_file.h"
 #include "strobe/base/page.h"
 #include "strobe/symbolize/debug_frame.h"
@@ -22,8 +20,7 @@ constexpr std::size_t kMaxCodeSegments = 16;
 constexpr std::size_t kKeysPerImage = 8;
 
 bool IsCode(const ElfFile::Segment& segment, std::uint64_t file_bytes) {
-  return segment.type == kSegmentLoad && (segment.flags & kSegmentExecutable) != 0 &&
-         segment.file_size > 0 && segment.file_size <= file_bytes &&
+  return segment.is_code() && segment.file_size > 0 && segment.file_size <= file_bytes &&
          segment.address <= ~Address{0} / 2;
 }
 
@@ -146,21 +143,11 @@ std::shared_ptr<Image> ImageTable::Find(const Mapping& mapping, const std::strin
   if (!mapping.build_id.empty()) {
     if (std::shared_ptr<Image> image = Known(BuildIdKey(mapping.build_id))) return image;
   }
-  if (!process.empty()) {
-    const std::string path = absl::StrCat("/proc/", process, "/root", mapping.path);
-    if (std::shared_ptr<Image> image = Open(path, mapping)) return image;
-  }
   Module wanted;
   wanted.path = mapping.path;
   wanted.build_id = mapping.build_id;
-  for (const std::string& path : ImagePaths(wanted, search_)) {
-    if (std::shared_ptr<Image> image = Open(path, mapping)) return image;
-  }
-  if (process.empty()) return nullptr;
-  for (const std::string& link : LinksTo(mapping, process)) {
-    if (std::shared_ptr<Image> image = Open(link, mapping)) return image;
-  }
-  return nullptr;
+  return OpenFirst(mapping, process, ImagePaths(wanted, search_),
+                   [&](const std::string& path) { return Open(path, mapping); });
 }
 
 std::shared_ptr<Image> ImageTable::Known(const std::string& key) const {

@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "../symbolize/elf/elf_file.h"
-#include "../symbolize/elf/elf_format.h"
 #include "absl/strings/str_cat.h"
 #include "strobe/base/page.h"
 
@@ -19,7 +18,8 @@ using Segment = ElfFile::Segment;
 // Compared at each end of memory that may have a file's code.
 constexpr std::size_t kComparedBytes = 256;
 
-// Bytes of a process's memory, without a call that waits for it; fewer if they may not be read.
+// Bytes of a process's memory, without a call that waits for it; fewer if they may not be read. The
+// file has those of code that may be executed but not read as well.
 std::size_t ReadProcess(const std::string& process, Address address,
                         std::span<std::uint8_t> bytes) {
   std::ifstream memory(absl::StrCat("/proc/", process, "/mem"), std::ios::binary);
@@ -40,16 +40,12 @@ bool HasBytesOf(const ByteSource& source, const std::vector<Segment>& segments, 
                     in_memory.begin());
 }
 
-bool IsCode(const Segment& segment) {
-  return segment.type == kSegmentLoad && (segment.flags & kSegmentExecutable) != 0;
-}
-
 // Where `moved` lies in the file, if the image is loaded with that bias.
 std::optional<std::uint64_t> OffsetOf(const Mapping& moved, const std::vector<Segment>& segments,
                                       Address load_bias) {
   for (const Segment& segment : segments) {
     const Address begin = load_bias + segment.address;
-    if (IsCode(segment) && moved.start >= PageOf(begin) &&
+    if (segment.is_code() && moved.start >= PageOf(begin) &&
         moved.limit <= RoundUpToPages(begin + segment.memory_size))
       return segment.offset + (moved.start - begin);
   }
@@ -65,15 +61,8 @@ bool IsFile(std::string_view path) {
 
 std::shared_ptr<FileSource> OpenMapped(const Mapping& mapping, const std::string& process,
                                        const SymbolFiles& files) {
-  std::shared_ptr<FileSource> source =
-      files.Open(absl::StrCat("/proc/", process, "/root", mapping.path));
-  if (source == nullptr) source = files.Open(mapping.path);
-  if (source != nullptr) return source;
-  for (const std::string& link : LinksTo(mapping, process)) {
-    source = files.Open(link);
-    if (source != nullptr) break;
-  }
-  return source;
+  return OpenFirst(mapping, process, {&mapping.path, 1},
+                   [&](const std::string& path) { return files.Open(path); });
 }
 
 std::optional<Mapping> FileOfMoved(const Mapping& moved, std::span<const Mapping> beside,

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include "strobe/base/visibility.h"
 #include "strobe/process/mapping.h"
 #include "strobe/symbolize/symbol_files.h"
@@ -18,8 +19,28 @@ namespace STROBE_HIDDEN internal {
 // as a file has, such as huge pages.
 bool IsFile(std::string_view path);
 
-// Opens the file of a mapping of a process that lives: below its root directory, by its path, or by
-// the links of LinksTo. nullptr if none of them leads to a file that can be read.
+// Calls open(path) with the paths that may lead to the file of a mapping, until one returns no
+// nullptr, and returns that. If `process` is the id of a process that lives, the path below its
+// root directory comes before `paths`, and the links of LinksTo come behind them. If it is empty,
+// there are only `paths`.
+template <class Open>
+auto OpenFirst(const Mapping& mapping, const std::string& process,
+               std::span<const std::string> paths, const Open& open) {
+  decltype(open(mapping.path)) opened = nullptr;
+  if (!process.empty()) opened = open(absl::StrCat("/proc/", process, "/root", mapping.path));
+  for (const std::string& path : paths) {
+    if (opened != nullptr) return opened;
+    opened = open(path);
+  }
+  if (opened != nullptr || process.empty()) return opened;
+  for (const std::string& link : LinksTo(mapping, process)) {
+    opened = open(link);
+    if (opened != nullptr) break;
+  }
+  return opened;
+}
+
+// Opens the file of a mapping of a process that lives, by OpenFirst with the mapping's own path.
 std::shared_ptr<FileSource> OpenMapped(const Mapping& mapping, const std::string& process,
                                        const SymbolFiles& files);
 

@@ -30,30 +30,6 @@ std::optional<BaseOffset> ParseBaseOffset(std::span<const std::uint8_t> expressi
   return result;
 }
 
-// The expression that linkers write for the procedure linkage table of x86-64:
-// sp + 8 + ((pc & 15) >= n) << 3. Returns n.
-std::optional<std::uint8_t> ParsePlt(std::span<const std::uint8_t> expression) {
-  constexpr std::uint8_t pattern[] = {kOpBreg0 + kX86_64Rsp,
-                                      8,
-                                      kOpBreg0 + kX86_64Rip,
-                                      0,
-                                      kOpLit0 + 15,
-                                      kOpAnd,
-                                      0,
-                                      kOpGe,
-                                      kOpLit0 + 3,
-                                      kOpShl,
-                                      kOpPlus};
-  constexpr std::size_t kThreshold = 6;
-  if (expression.size() != sizeof(pattern)) return std::nullopt;
-  for (std::size_t i = 0; i < sizeof(pattern); ++i) {
-    if (i != kThreshold && expression[i] != pattern[i]) return std::nullopt;
-  }
-  const std::uint8_t literal = expression[kThreshold];
-  if (literal < kOpLit0 || literal > kOpLit0 + 15) return std::nullopt;
-  return static_cast<std::uint8_t>(literal - kOpLit0);
-}
-
 bool Fits(std::int64_t offset) {
   return offset >= std::numeric_limits<std::int32_t>::min() &&
          offset <= std::numeric_limits<std::int32_t>::max();
@@ -122,11 +98,6 @@ bool SetCfa(const CfiState& state, const DwarfRegisters& registers, SpecialRule&
     rule.cfa_offset = static_cast<std::int32_t>(state.cfa_offset);
     return Fits(state.cfa_offset) &&
            SetBase(state.cfa_register, registers, rule.cfa_base, rule.cfa_other);
-  }
-  if (const std::optional<std::uint8_t> threshold = ParsePlt(state.cfa_expression)) {
-    rule.cfa = SpecialRule::Cfa::kPlt;
-    rule.plt_threshold = *threshold;
-    return true;
   }
   const std::optional<BaseOffset> at = ParseBaseOffset(state.cfa_expression);
   if (!at || !Fits(at->offset)) return SetExpression(state.cfa_expression, rule);

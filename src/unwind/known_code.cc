@@ -12,22 +12,11 @@
 namespace strobe {
 namespace {
 
-// The rows with `rule` in [begin, end), whatever they said of it.
-std::vector<UnwindRow> Overlay(const std::vector<UnwindRow>& rows, std::uint32_t begin,
-                               std::uint32_t end, UnwindRule rule, SavedRegister special = {}) {
-  std::vector<UnwindRow> result;
-  UnwindRow after{.offset = end, .rule = UnwindRule::Unknown()};  // what goes on behind it
-  auto row = rows.begin();
-  for (; row != rows.end() && row->offset < begin; ++row) {
-    result.push_back(*row);
-    after = {.offset = end, .rule = row->rule, .special_register = row->special_register};
-  }
-  for (; row != rows.end() && row->offset <= end; ++row)
-    after = {.offset = end, .rule = row->rule, .special_register = row->special_register};
-  result.push_back({.offset = begin, .rule = rule, .special_register = special});
-  result.push_back(after);
-  result.insert(result.end(), row, rows.end());
-  return result;
+// Gives [begin, end) the rule, whatever the rows said of it.
+void SetRule(CompiledCfi& compiled, std::uint32_t begin, std::uint32_t end, UnwindRule rule,
+             SavedRegister special = {}) {
+  const UnwindRow row{.offset = begin, .rule = rule, .special_register = special};
+  ReplaceRows(compiled, begin, end, {&row, 1});
 }
 
 }  // namespace
@@ -42,7 +31,6 @@ SpecialRule Aarch64SignalFrame() {
   return {.cfa = SpecialRule::Cfa::kMemory,
           .cfa_base = SpecialRule::Base::kSp,
           .cfa_other = 0,
-          .plt_threshold = 0,
           .cfa_offset = kAarch64SignalFrameSp,
           .ra = at(kAarch64SignalFramePc),
           .fp = at(kAarch64SignalFrameX29),
@@ -59,8 +47,8 @@ void AddAarch64SignalTrampolines(std::span<const std::uint8_t> text, CompiledCfi
   for (const std::size_t at : internal::FindAarch64SignalReturns(text)) {
     if (at < kBeforeBytes) continue;
     const auto begin = static_cast<std::uint32_t>(at);
-    compiled.rows = Overlay(compiled.rows, begin - kBeforeBytes,
-                            begin + std::uint32_t{internal::kAarch64SignalReturnBytes}, rule);
+    SetRule(compiled, begin - kBeforeBytes,
+            begin + std::uint32_t{internal::kAarch64SignalReturnBytes}, rule);
     is_found = true;
   }
   if (is_found) compiled.specials.push_back(Aarch64SignalFrame());
@@ -68,10 +56,9 @@ void AddAarch64SignalTrampolines(std::span<const std::uint8_t> text, CompiledCfi
 
 void AddStackProbes(std::span<const std::uint8_t> text, CompiledCfi& compiled) {
   const auto pushed = [&](std::size_t begin, std::size_t end, std::uint32_t words) {
-    compiled.rows =
-        Overlay(compiled.rows, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end),
-                UnwindRule::Frame(UnwindRule::Kind::kFromSp, 1 + words, 1, 0),
-                {.where = SavedRegister::kUnchanged});
+    SetRule(compiled, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end),
+            UnwindRule::Frame(UnwindRule::Kind::kFromSp, 1 + words, 1, 0),
+            {.where = SavedRegister::kUnchanged});
   };
   for (const internal::StackProbe& probe : internal::FindStackProbes(text)) {
     pushed(probe.begin + 1, probe.begin + 2, 1);
@@ -138,7 +125,7 @@ std::vector<UnknownStretch> UnknownStretches(const CompiledCfi& compiled, std::u
 }
 
 void AddStackEnd(std::uint32_t offset, CompiledCfi& compiled) {
-  if (offset != 0) compiled.rows = Overlay(compiled.rows, offset - 1, offset, UnwindRule::Stop());
+  if (offset != 0) SetRule(compiled, offset - 1, offset, UnwindRule::Stop());
 }
 
 }  // namespace strobe

@@ -35,15 +35,15 @@ const Shared& MadeOnce(std::atomic<const Shared*>& place, Make make) {
                                                                                     : *known;
 }
 
-// Whether a stretch is what stands between two functions, of which the second is aligned.
-bool IsFilling(const UnknownStretch& stretch) {
+// The stretches of code without frame information, but for what stands between two functions, of
+// which the second is aligned.
+std::vector<UnknownStretch> Gaps(const CompiledCfi& compiled, std::uint32_t bytes) {
   constexpr std::uint32_t kAlignment = 16;
-  return stretch.end - stretch.begin < kAlignment && stretch.end % kAlignment == 0;
-}
-
-bool HasGap(const CompiledCfi& compiled, std::uint32_t bytes) {
-  const std::vector<UnknownStretch> stretches = UnknownStretches(compiled, bytes, 1);
-  return !std::ranges::all_of(stretches, &IsFilling);
+  std::vector<UnknownStretch> gaps = UnknownStretches(compiled, bytes, 1);
+  std::erase_if(gaps, [](const UnknownStretch& stretch) {
+    return stretch.end - stretch.begin < kAlignment && stretch.end % kAlignment == 0;
+  });
+  return gaps;
 }
 
 // Only an ELF file has one.
@@ -106,7 +106,7 @@ CompiledCfi ModuleTables::CompileEhFrame(Address first, Address limit) {
   // The linker's index may lack functions: lld keeps one of those that begin at an address, and
   // that may be one without a length.
   const auto bytes = static_cast<std::uint32_t>(limit - first);
-  if (!has_all_ && HasGap(compiled, bytes) && ReadAllOfEhFrame())
+  if (!has_all_ && !Gaps(compiled, bytes).empty() && ReadAllOfEhFrame())
     compiled = CompileIndexed(first, limit);
   if (sources_.architecture == Architecture::kAarch64 && module_.kind == ModuleKind::kVdso) {
     std::vector<std::uint8_t> text(static_cast<std::size_t>(limit - first));
@@ -142,14 +142,12 @@ void ModuleTables::AddUndescribed(Address first, Address limit, CompiledCfi& com
     text.resize(memory(begin, text));
     has_read |= !text.empty();
   };
-  std::vector<UnknownStretch> stretches = UnknownStretches(compiled, bytes, 1);
-  std::erase_if(stretches, &IsFilling);
+  const std::vector<UnknownStretch> stretches = Gaps(compiled, bytes);
   for (const UnknownStretch& stretch : stretches) {
     read(first + stretch.begin, first + stretch.end);
     AddLinkageStubs(stretch.begin, text, compiled);
   }
-  for (const UnknownStretch& rest : UnknownStretches(compiled, bytes, 1)) {
-    if (IsFilling(rest)) continue;
+  for (const UnknownStretch& rest : Gaps(compiled, bytes)) {
     // The functions that go on in the chunks beside are followed there, too.
     const Address begin = first + rest.begin;
     const Address end = first + rest.end;

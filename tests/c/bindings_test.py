@@ -2,6 +2,7 @@
 """The shared library of the C interface, as languages use it that load libraries by name.
 
   bindings_test.py exports SOURCE_ROOT LIBRARY STROBE      it exports what strobe/c.h declares, and stays loaded
+  bindings_test.py declarations SOURCE_ROOT LIBRARY STROBE the examples declare each function as strobe/c.h does
   bindings_test.py python SOURCE_ROOT LIBRARY STROBE       the example of Python; lua and rust likewise
 
 STROBE is the command, which reads the profiles. Exit status 77, with the reason, where the language is not here.
@@ -29,7 +30,7 @@ def run(command, **variables):
 
 
 def check_exports(root, library):
-    declared = set(re.findall(r"^int (strobe_\w+)\(", (root / "include/strobe/c.h").read_text(), re.MULTILINE))
+    declared = set(c_functions((root / "include/strobe/c.h").read_text()))
     exported = {line.split()[-1] for line in run(["nm", "-D", "--defined-only", library]).splitlines()}
     if exported != declared or not declared:
         sys.exit(f"exported alone: {sorted(exported - declared)}; declared alone: {sorted(declared - exported)}")
@@ -37,6 +38,40 @@ def check_exports(root, library):
     for words in ("Library soname: [libstrobe-c.so.0]", "NODELETE"):
         if words not in dynamic:
             sys.exit(f"the library does not have {words}:\n{dynamic}")
+
+
+# The types of parameters in strobe/c.h, and what Rust and Python call them.
+TYPES = {"const char*": ("*const c_char", "c_char_p"), "char*": ("*mut c_char", "c_char_p"), "int64_t": ("i64", "c_int64"),
+         "size_t": ("usize", "c_size_t")}
+
+
+def c_functions(text):
+    """The parameters' types of each function that C declares in the text."""
+    functions = {}
+    for name, parameters in re.findall(r"^\s*int (strobe_\w+)\((.*)\);", text, re.MULTILINE):
+        types = [re.sub(r"\s*\w+$", "", parameter.strip()) for parameter in parameters.split(",")]
+        functions[name] = [] if parameters == "void" else types
+    return functions
+
+
+def check_declarations(root):
+    header, bindings = (root / "include/strobe/c.h").read_text(), root / "src/examples/bindings"
+    texts = {name: (bindings / name).read_text() for name in ("strobe.lua", "rust/src/lib.rs", "strobe.py")}
+    functions = c_functions(header)
+    declared = {"strobe.lua": c_functions(texts["strobe.lua"]), "rust/src/lib.rs": {}, "strobe.py": {}}
+    for name, parameters in re.findall(r"fn (strobe_\w+)\((.*)\) -> c_int;", texts["rust/src/lib.rs"]):
+        declared["rust/src/lib.rs"][name] = [parameter.split(": ")[1] for parameter in parameters.split(", ") if parameter]
+    for name, parameters in re.findall(r'"(\w+)": \[(.*?)\]', texts["strobe.py"]):
+        declared["strobe.py"]["strobe_" + name] = [parameter.removeprefix("ctypes.") for parameter in parameters.split(", ") if parameter]
+    expected = {"strobe.lua": functions}
+    for place, name in enumerate(("rust/src/lib.rs", "strobe.py")):
+        expected[name] = {function: [TYPES[one][place] for one in types] for function, types in functions.items()}
+    status_bytes = re.search(r"STROBE_STATUS_BYTES = (\d+)", header)[1]
+    for name, text in texts.items():
+        if declared[name] != expected[name] or not functions:
+            sys.exit(f"{name} declares {declared[name]}\nstrobe/c.h {expected[name]}")
+        if not re.search(rf"STATUS_BYTES(: usize)? = {status_bytes}\b", text):
+            sys.exit(f"{name} does not have the {status_bytes} of STROBE_STATUS_BYTES")
 
 
 def find(name, package):
@@ -112,6 +147,8 @@ def main(part, root, library, *strobe):
     root, library = pathlib.Path(root), pathlib.Path(library).absolute()
     if part == "exports":
         check_exports(root, library)
+    elif part == "declarations":
+        check_declarations(root)
     else:
         check_language(part, root, library, *strobe)
 

@@ -31,5 +31,19 @@ TEST(MachineTagsTest, OtherTextsHaveNoTags) {
             "machine: kernel=6.1");
 }
 
+TEST(MachineTagsTest, WhatAProcessAloneHasIsNotShared) {
+  const LabelSet machine({{"container_id", "abc"}, {"os", "Own"}, {"cpus", 4}, {"colour", "red"}});
+  const auto keys = [&](MachinePart part) {
+    std::string text;
+    VisitMachine(machine, part, [&](const MachineTag& tag, const Label& label) {
+      EXPECT_EQ(tag.key, label.key);
+      text += label.key + " ";
+    });
+    return text;
+  };
+  EXPECT_EQ(keys(MachinePart::kAll), "cpus os container_id ") << "in the order of the table";
+  EXPECT_EQ(keys(MachinePart::kShared), "cpus os ");
+}
+
 }  // namespace
 }  // namespace strobe

@@ -88,7 +88,7 @@ TEST(WithMachineTest, TheUsersLabelsComeFirstAndCountAlone) {
   EXPECT_EQ(texts({}, MachinePart::kAll), "cpus=4 os=Own container_id=abc ");
   EXPECT_EQ(texts({{"os", "mine"}, {"a", "b"}}, MachinePart::kAll),
             "os=mine a=b cpus=4 container_id=abc ");
-  EXPECT_EQ(texts({}, MachinePart::kSeries), "cpus=4 os=Own ") << "a process is no series";
+  EXPECT_EQ(texts({}, MachinePart::kShared), "cpus=4 os=Own ") << "a process is no series";
 }
 
 TEST(FirstOfTest, IsTheFirstThatIsNotEmpty) {

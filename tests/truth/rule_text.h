@@ -104,8 +104,8 @@ class RuleTexts {
   [[nodiscard]] RowText OfSpecial(const SpecialRule& rule) const {
     if (rule.cfa == SpecialRule::Cfa::kUnknown) return {"unknown", "", "", ""};
     std::string cfa = BaseName(rule.cfa_base, rule.cfa_other) + SignedText(rule.cfa_offset);
+    if (rule.cfa == SpecialRule::Cfa::kExpression) cfa = "exp";
     if (rule.cfa == SpecialRule::Cfa::kMemory) cfa = "exp [" + cfa + "]";
-    if (rule.cfa == SpecialRule::Cfa::kPlt) cfa = "exp plt " + std::to_string(rule.plt_threshold);
     return {cfa, OfLocation(rule.fp), OfLocation(rule.ra), ""};
   }
 

@@ -132,8 +132,7 @@ TEST(CompileCfi, RulesOfTheCfa) {
   EXPECT_EQ(OneFunction(DefCfa(kRsp, 8 * 8192)).SpecialAt(0x1000).cfa_offset, 8 * 8192)
       << "too many for a plain rule";
   const SpecialRule plt = OneFunction(DefCfaExpression(PltExpression(11))).SpecialAt(0x1000);
-  EXPECT_EQ(plt.cfa, SpecialRule::Cfa::kPlt);
-  EXPECT_EQ(plt.plt_threshold, 11);
+  EXPECT_EQ(plt.cfa, SpecialRule::Cfa::kExpression);
 }
 
 TEST(CompileCfi, WhereRbxIsSaved) {

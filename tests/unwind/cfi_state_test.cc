@@ -94,10 +94,6 @@ TEST_F(SpecialRulesTest, ExpressionsOfCfas) {
   state.cfa_expression = what_lies_there;
   EXPECT_EQ(SpecialOf(state).cfa, SpecialRule::Cfa::kMemory);
   EXPECT_EQ(SpecialOf(state).cfa_base, SpecialRule::Base::kFp);
-  const Bytes plt = PltExpression(11);
-  state.cfa_expression = plt;
-  EXPECT_EQ(SpecialOf(state).cfa, SpecialRule::Cfa::kPlt);
-  EXPECT_EQ(SpecialOf(state).plt_threshold, 11);
 }
 
 TEST_F(SpecialRulesTest, AnOffsetsLastByteIsNoOperation) {
@@ -113,8 +109,7 @@ TEST_F(SpecialRulesTest, AnOffsetsLastByteIsNoOperation) {
 TEST_F(SpecialRulesTest, OtherExpressionsAreEvaluated) {
   const Bytes expressions[] = {Join({Dereferenced(RegisterPlus(kRsp, 8)), {0x06}}),
                                Join({Dereferenced(RegisterPlus(kRsp, 8)), {0x23, 8}}),
-                               RegisterPlus(kRsp, std::int64_t{1} << 31), PltExpression(16),
-                               Join({PltExpression(11), {0x96}})};
+                               RegisterPlus(kRsp, std::int64_t{1} << 31), PltExpression(11)};
   CfiState state = Entered();
   state.cfa_is_expression = true;
   for (const Bytes& expression : expressions) {

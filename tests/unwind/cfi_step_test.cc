@@ -45,6 +45,11 @@ SpecialRule ByExpression(const std::vector<std::uint8_t>& expression) {
   return rule;
 }
 
+// breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus.
+SpecialRule PltEntry() {
+  return ByExpression({0x77, 8, 0x80, 0, 0x3F, 0x1A, 0x3B, 0x2A, 0x33, 0x24, 0x22});
+}
+
 // Every kind of rule, each with 0x100 bytes of text from kText on.
 enum Rule : std::uint32_t {
   kLeaf,
@@ -69,7 +74,7 @@ enum Rule : std::uint32_t {
 UnwindModules MakeModules() {
   const std::vector<SpecialRule> specials = {
       SpecialRule(),
-      {.cfa = SpecialRule::Cfa::kPlt, .plt_threshold = 11, .ra = kReturnBelowCfa, .fp = {}},
+      PltEntry(),
       SignalFrame(),
       {.cfa = SpecialRule::Cfa::kMemory,
        .cfa_base = Base::kFp,
@@ -243,7 +248,6 @@ UnwindModules LazyModules(bool has_callees = true,
                                              {.cfa = SpecialRule::Cfa::kOffset,
                                               .cfa_base = Base::kOther,
                                               .cfa_other = kRbx,
-                                              .plt_threshold = 0,
                                               .cfa_offset = 16,
                                               .ra = kReturnBelowCfa,
                                               .fp = {}}};
@@ -435,7 +439,6 @@ TEST(CfiStep, HostileTables) {
       specials.push_back({.cfa = static_cast<SpecialRule::Cfa>(random() % 4),
                           .cfa_base = static_cast<Base>(random() % 4),
                           .cfa_other = static_cast<std::uint8_t>(random() % 32),
-                          .plt_threshold = static_cast<std::uint8_t>(random() % 16),
                           .cfa_offset = static_cast<std::int32_t>(
                               random() % 4 == 0 ? random() : random() % 64 * 8 - 256),
                           .ra = location(),
@@ -491,10 +494,7 @@ class TabledUnwinder : public Cfi {
   static const UnwindModules& Tables() {
     static const UnwindModules modules = [] {
       std::mt19937 random(3);
-      const std::vector<SpecialRule> specials = {
-          SpecialRule(),
-          {.cfa = SpecialRule::Cfa::kPlt, .plt_threshold = 11, .ra = kReturnBelowCfa, .fp = {}},
-          SignalFrame()};
+      const std::vector<SpecialRule> specials = {SpecialRule(), PltEntry(), SignalFrame()};
       std::vector<UnwindRow> rows;
       for (std::uint32_t offset = 0; offset < 0x100000; offset += 1 + random() % 64) {
         const std::uint32_t choice = random() % 40;

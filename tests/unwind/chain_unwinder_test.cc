@@ -55,7 +55,6 @@ TEST(ChainUnwinder, ACallerWhoseRegisterIsLostIsNotGivenToTheNext) {
                                              {.cfa = SpecialRule::Cfa::kOffset,
                                               .cfa_base = SpecialRule::Base::kOther,
                                               .cfa_other = kR10,
-                                              .plt_threshold = 0,
                                               .cfa_offset = 8,
                                               .ra = {.where = SpecialRule::Where::kMemory,
                                                      .base = SpecialRule::Base::kCfa,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,9 +14,7 @@ namespace strobe {
 struct MachineTag {
   std::string_view key;   // of the label, and of the tag of a backend
   std::string_view otlp;  // the resource attribute of OpenTelemetry
-  // True if all processes on the machine have the same: fit for a server that keeps a series for
-  // each set of labels.
-  bool is_of_machine;
+  bool is_of_machine;     // true if all processes on the machine have the same: see MachinePart
 };
 
 inline constexpr std::array<MachineTag, 10> kMachineTags{{
@@ -30,6 +29,22 @@ inline constexpr std::array<MachineTag, 10> kMachineTags{{
     {"container_id", "container.id", false},
     {"process_name", "strobe.process_name", false},  // as the system says it; a program may set it
 }};
+
+enum class MachinePart : std::uint8_t {
+  kAll,
+  // What all processes of the machine share: fit for a profile of processes that run elsewhere, and
+  // for a server that keeps a series for each set of labels.
+  kShared,
+};
+
+// Calls visit(tag, label) for each label of `part` that `machine` has, in the order of the table.
+template <class Visitor>
+void VisitMachine(const LabelSet& machine, MachinePart part, const Visitor& visit) {
+  for (const MachineTag& tag : kMachineTags) {
+    const Label* const label = machine.Find(tag.key);
+    if (label != nullptr && (tag.is_of_machine || part == MachinePart::kAll)) visit(tag, *label);
+  }
+}
 
 // The comment of a profile that has machine tags: "machine: architecture=x86_64; cpus=4". Empty for
 // an empty set.

@@ -3,14 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "strobe/core/label_set.h"
+#include "strobe/aggregate/profile_tables.h"
 #include "strobe/core/profile.h"
 #include "strobe/core/symbols.h"
 
@@ -45,7 +45,6 @@ class ProfileSum {
   void AddLabelSets(const Profile& period);
   void AddThreads(const Profile& period);
   void AddRows(const Profile& period);
-  void AddRow(std::pair<std::uint32_t, std::uint32_t> row, std::span<const std::int64_t> values);
   [[nodiscard]] FrameSymbols Renumbered(const FrameSymbols& frame, const Symbols& symbols);
   [[nodiscard]] std::uint32_t OverflowStack();
   [[nodiscard]] std::uint32_t NumberOfZone(const std::string& name);
@@ -55,13 +54,10 @@ class ProfileSum {
   Symbols symbols_;
 
   // The numbers of what the sum has.
-  using Pair = std::pair<std::uint32_t, std::uint32_t>;
   absl::flat_hash_map<std::pair<Address, std::uint32_t>, std::uint32_t> frame_numbers_;
   absl::flat_hash_map<std::pair<std::string, std::string>, std::uint32_t> function_numbers_;
-  absl::flat_hash_map<Pair, std::uint32_t> stack_numbers_;  // by parent and frame
-  absl::flat_hash_map<LabelSet, std::uint32_t> label_numbers_;
+  ProfileTables tables_{std::numeric_limits<std::size_t>::max()};  // counts limit it
   absl::flat_hash_map<std::pair<std::uint64_t, std::int64_t>, std::size_t> thread_numbers_;
-  absl::flat_hash_map<Pair, std::size_t> row_numbers_;  // by stack and labels
   // Of the period that is being added: its numbers in the sum.
   std::vector<std::uint32_t> modules_, functions_, frames_, stacks_, label_sets_;
 };

@@ -83,7 +83,7 @@ class CfiStep {
     if (rule.is_frame()) return StepPlain(state, memory, rule);
     state.rule = rule;
     if (rule.kind() == UnwindRule::Kind::kStop) return StepResult::kEnd;
-    return StepSpecial(state, memory, entry->table->Special(rule), pc, recovered);
+    return StepSpecial(state, memory, entry->table->Special(rule), recovered);
   }
 
   // From where no code is: a call through a null pointer, or by one to a member of nothing. The
@@ -246,16 +246,13 @@ class CfiStep {
 
   template <class Registers, StackMemory M>
   static StepResult FindCfa(const FrameState<Registers>& state, const M& memory,
-                            const SpecialRule& rule, Address pc,
-                            const RecoveredRegisters* recovered, Address& cfa) noexcept {
+                            const SpecialRule& rule, const RecoveredRegisters* recovered,
+                            Address& cfa) noexcept {
     Address base = 0;
     switch (rule.cfa) {
       case SpecialRule::Cfa::kUnknown: return StepResult::kUnknown;
       case SpecialRule::Cfa::kLost: return StepResult::kLost;
       case SpecialRule::Cfa::kExpression: return EvaluateCfa(state, memory, rule, recovered, cfa);
-      case SpecialRule::Cfa::kPlt:
-        cfa = state.registers.sp + 8 + ((pc & 15) >= rule.plt_threshold ? 8 : 0);
-        return StepResult::kCaller;
       case SpecialRule::Cfa::kOffset:
       case SpecialRule::Cfa::kMemory: break;
     }
@@ -287,12 +284,12 @@ class CfiStep {
 
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE static StepResult StepSpecial(
-      FrameState<Registers>& state, const M& memory, const SpecialRule& rule, Address pc,
+      FrameState<Registers>& state, const M& memory, const SpecialRule& rule,
       const RecoveredRegisters* recovered) noexcept {
     Address cfa = 0;
     Address ra = state.registers.link_register();
     Address fp = state.registers.fp;
-    StepResult result = FindCfa(state, memory, rule, pc, recovered, cfa);
+    StepResult result = FindCfa(state, memory, rule, recovered, cfa);
     if (result == StepResult::kCaller)
       result = FindValue(state, memory, rule.ra, recovered, cfa, ra);
     if (result == StepResult::kCaller)

@@ -91,11 +91,11 @@ struct SpecialRule {
     friend bool operator==(const Location&, const Location&) = default;
   };
 
-  // CFA = base + offset, or [base + offset] for kMemory. kPlt: sp + 8, and 8 more where (pc & 15)
-  // >= plt_threshold. kExpression: what `expression` says. kLost: the frame information says
-  // something that no rule holds, so no walk may leave the frame.
-  enum class Cfa : std::uint8_t { kUnknown, kOffset, kMemory, kPlt, kExpression, kLost };
-  // An expression of DWARF's: see ExpressionEvaluator. OpenSSL's longest has 11 bytes.
+  // CFA = base + offset, or [base + offset] for kMemory. kExpression: what `expression` says.
+  // kLost: the frame information says something that no rule holds, so no walk may leave the frame.
+  enum class Cfa : std::uint8_t { kUnknown, kOffset, kMemory, kExpression, kLost };
+  // An expression of DWARF's: see ExpressionEvaluator. OpenSSL's longest has 11 bytes. So has that
+  // of procedure linkage tables on x86-64: sp + 8 + ((pc & 15) >= 11) << 3.
   struct Expression {
     static constexpr std::size_t kMaxBytes = 31;
     std::uint8_t size = 0;
@@ -109,7 +109,6 @@ struct SpecialRule {
   Cfa cfa = Cfa::kUnknown;
   Base cfa_base = Base::kSp;
   std::uint8_t cfa_other = 0;
-  std::uint8_t plt_threshold = 0;
   std::int32_t cfa_offset = 0;
   Location ra;
   Location fp;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +59,19 @@ struct FilteredProfile {
 };
 // InvalidArgument if the profile has no such value type, or a pattern does not read as one.
 absl::StatusOr<FilteredProfile> MakeFilteredProfile(LoadedProfile loaded, const Request& request);
+
+// The functions that a pattern matches, those of the largest totals first.
+struct MatchingFunctions {
+  // A command makes a pass over the profile for each.
+  static constexpr std::size_t kMost = 20;
+
+  std::vector<FunctionCost> costs;  // of all functions of the profile
+  std::vector<std::uint32_t> numbers{};
+  std::string more_text{};  // how many beyond kMost there are; empty if none
+};
+// By request.pattern. NotFound if no function matches.
+absl::StatusOr<MatchingFunctions> FindMatching(const FilteredProfile& subject,
+                                               const Request& request);
 
 // "strobe.pb.gz: pprof, cpu, 12.3 s in 1230 samples".
 std::string Heading(const FilteredProfile& subject, const Printer& printer);

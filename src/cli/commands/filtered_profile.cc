@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "command.h"
+#include "ui/pattern.h"
 
 namespace strobe::internal {
 
@@ -28,6 +29,25 @@ absl::StatusOr<FilteredProfile> MakeFilteredProfile(LoadedProfile loaded, const 
   subject.whole = ColumnMagnitude(subject.profile(), subject.column);
   subject.samples = SamplesBehind(subject.profile(), subject.column);
   return subject;
+}
+
+absl::StatusOr<MatchingFunctions> FindMatching(const FilteredProfile& subject,
+                                               const Request& request) {
+  const absl::StatusOr<Pattern> pattern = Pattern::Parse(request.pattern);
+  if (!pattern.ok()) return pattern.status();
+  MatchingFunctions found{.costs = FunctionCosts(subject.profile(), subject.lines, subject.column)};
+  found.numbers = LargestCosts(found.costs, true);
+  std::erase_if(found.numbers, [&](std::uint32_t number) {
+    return !pattern->Matches(subject.lines.functions()[number].name);
+  });
+  if (found.numbers.empty())
+    return absl::NotFoundError(absl::StrCat("no function matches \"", request.pattern, "\""));
+  if (found.numbers.size() > MatchingFunctions::kMost) {
+    found.more_text = absl::StrCat("\n", found.numbers.size() - MatchingFunctions::kMost,
+                                   " more functions match\n");
+    found.numbers.resize(MatchingFunctions::kMost);
+  }
+  return found;
 }
 
 }  // namespace strobe::internal

@@ -11,9 +11,8 @@
 #include "../../encode/json_writer.h"
 #include "absl/strings/str_cat.h"
 #include "command.h"
-#include "profile/profile_builder.h"
+#include "strobe/base/amounts.h"
 #include "strobe/core/thread_info.h"
-#include "ui/pattern.h"
 
 namespace strobe::internal {
 namespace {
@@ -135,28 +134,12 @@ void JsonLines(JsonWriter& json, const LineCosts& costs) {
 }  // namespace
 
 Text ListCommand(const FilteredProfile& subject, const Request& request, const Printer& printer) {
-  const absl::StatusOr<Pattern> pattern = Pattern::Parse(request.pattern);
-  if (!pattern.ok()) return pattern.status();
-  const std::vector<FunctionCost> costs =
-      FunctionCosts(subject.profile(), subject.lines, subject.column);
-  std::vector<std::uint32_t> found;
-  for (std::uint32_t i = 0; i < costs.size(); ++i) {
-    if (costs[i].total != 0 && pattern->Matches(subject.lines.functions()[i].name))
-      found.push_back(i);
-  }
-  std::ranges::stable_sort(found, [&](std::uint32_t a, std::uint32_t b) {
-    return Magnitude(costs[a].total) > Magnitude(costs[b].total);
-  });
-  if (found.empty())
-    return absl::NotFoundError(absl::StrCat("no function matches \"", request.pattern, "\""));
-  // Each one is a pass over the profile.
-  constexpr std::size_t kMaxListed = 20;
-  const std::size_t left_out = found.size() - std::min(found.size(), kMaxListed);
-  found.resize(found.size() - left_out);
+  const absl::StatusOr<MatchingFunctions> found = FindMatching(subject, request);
+  if (!found.ok()) return found.status();
   JsonWriter json;
   json.BeginArray();
   std::string text = Heading(subject, printer);
-  for (const std::uint32_t function : found) {
+  for (const std::uint32_t function : found->numbers) {
     const NamedFunction& named = subject.lines.functions()[function];
     const LineCosts lines = CostsOfLines(subject, function);
     json.BeginObject();
@@ -173,7 +156,7 @@ Text ListCommand(const FilteredProfile& subject, const Request& request, const P
                     printer.Bold("        self       total    line"), "\n");
     PrintLines(text, lines, source, subject, printer);
   }
-  if (left_out > 0) absl::StrAppend(&text, "\n", left_out, " more functions match\n");
+  text += found->more_text;
   json.EndArray();
   return request.json ? json.Take() + "\n" : text;
 }

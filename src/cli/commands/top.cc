@@ -8,8 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "command.h"
 #include "json_numbers.h"
-#include "profile/profile_builder.h"
-#include "ui/pattern.h"
+#include "strobe/base/amounts.h"
 
 namespace strobe::internal {
 namespace {
@@ -162,39 +161,28 @@ Text TopCommand(const FilteredProfile& subject, const Request& request, const Pr
 }
 
 Text PeekCommand(const FilteredProfile& subject, const Request& request, const Printer& printer) {
-  const absl::StatusOr<Pattern> pattern = Pattern::Parse(request.pattern);
-  if (!pattern.ok()) return pattern.status();
-  const std::vector<FunctionCost> costs =
-      FunctionCosts(subject.profile(), subject.lines, subject.column);
-  std::vector<std::uint32_t> found = LargestCosts(costs, true);
-  std::erase_if(
-      found, [&](std::uint32_t i) { return !pattern->Matches(subject.lines.functions()[i].name); });
-  if (found.empty())
-    return absl::NotFoundError(absl::StrCat("no function matches \"", request.pattern, "\""));
-  // Each one is a pass over the profile.
-  constexpr std::size_t kMaxPeeked = 20;
-  const std::size_t left_out = found.size() - std::min(found.size(), kMaxPeeked);
-  found.resize(found.size() - left_out);
+  const absl::StatusOr<MatchingFunctions> found = FindMatching(subject, request);
+  if (!found.ok()) return found.status();
   JsonWriter json;
   JsonHead(json, subject);
   json.Key("functions");
   json.BeginArray();
   std::string text = Heading(subject, printer);
-  for (const std::uint32_t function : found) {
+  for (const std::uint32_t function : found->numbers) {
     const Neighbours neighbours = FindNeighbours(subject, function);
     json.BeginObject();
     json.Member("function", subject.lines.functions()[function].name);
-    json.Member("self", costs[function].self);
-    json.Member("total", costs[function].total);
+    json.Member("self", found->costs[function].self);
+    json.Member("total", found->costs[function].total);
     JsonNeighbours(json, "callers", neighbours.callers, subject);
     JsonNeighbours(json, "callees", neighbours.callees, subject);
     json.EndObject();
-    absl::StrAppend(&text, "\n", TableHead(printer), Cells(costs[function], subject),
+    absl::StrAppend(&text, "\n", TableHead(printer), Cells(found->costs[function], subject),
                     printer.Bold(subject.lines.functions()[function].name), "\n");
     PrintNeighbours(text, "called by", neighbours.callers, subject, request, printer);
     PrintNeighbours(text, "calls", neighbours.callees, subject, request, printer);
   }
-  if (left_out > 0) absl::StrAppend(&text, "\n", left_out, " more functions match\n");
+  text += found->more_text;
   json.EndArray();
   json.EndObject();
   return request.json ? json.Take() + "\n" : text;

@@ -7,7 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "command.h"
-#include "profile/profile_builder.h"
+#include "strobe/base/amounts.h"
 
 namespace strobe::internal {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "perf/perf_threads.h"
-#include "profile/profile_builder.h"
+#include "strobe/base/amounts.h"
 #include "strobe/core/stack.h"
 
 namespace strobe::internal {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "commands/json_numbers.h"
-#include "profile/profile_builder.h"
+#include "strobe/base/amounts.h"
 #include "strobe/core/thread_info.h"
 
 namespace strobe::internal {

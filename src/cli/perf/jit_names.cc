@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -16,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "jit/generated_function.h"
 #include "jit/jit_dump.h"
+#include "perf/proc_files.h"
 #include "ui/terminal.h"
 
 namespace strobe::internal {
@@ -102,16 +102,9 @@ std::string_view JitFunctions::Find(Address address) const {
   return address < function.limit ? std::string_view(function.name) : std::string_view();
 }
 
-std::string JitListPath(std::uint32_t process, std::string_view status) {
-  constexpr std::string_view kKey = "\nNSpid:";
-  std::string id = absl::StrCat(process);
-  if (const std::size_t key = status.find(kKey); key != std::string_view::npos) {
-    // Its id in each namespace, its own last.
-    status = status.substr(key + kKey.size());
-    status = status.substr(0, status.find('\n'));
-    id = std::string(status.substr(status.find_last_of(" \t") + 1));
-  }
-  return absl::StrCat("/tmp/perf-", id, ".map");
+std::string JitListPath(std::uint32_t process, std::string_view ids) {
+  const std::string_view own = ids.substr(ids.find_last_of('\t') + 1);
+  return absl::StrCat("/tmp/perf-", own.empty() ? absl::StrCat(process) : std::string(own), ".map");
 }
 
 std::string_view JitNames::Find(std::uint32_t process, Address address) {
@@ -121,11 +114,7 @@ std::string_view JitNames::Find(std::uint32_t process, Address address) {
   }
   const auto [place, is_new] = lists_.try_emplace(process);
   List& list = place->second;
-  if (is_new) {
-    std::ifstream status(absl::StrCat("/proc/", process, "/status"));
-    const std::string text(std::istreambuf_iterator<char>(status), {});
-    list.path = JitListPath(process, text);
-  }
+  if (is_new) list.path = JitListPath(process, StatusValue(process, "NSpid"));
   while (is_new && ReadMore(process, list)) {
   }
   std::string_view name = list.functions.Find(address);

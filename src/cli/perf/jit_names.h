@@ -40,9 +40,10 @@ class JitFunctions {
   std::map<Address, Function> functions_;  // by start; no two overlap
 };
 
-// Where a process with that /proc/PID/status writes its list, below its own root: "/tmp/perf-N.map"
-// with the id that it has for itself.
-std::string JitListPath(std::uint32_t process, std::string_view status);
+// Where a process writes its list, below its own root: "/tmp/perf-N.map" with the id that it has
+// for itself, the last of `ids`. Those are its ids, one in each namespace, as the line NSpid of its
+// status has them; empty if that is not known.
+std::string JitListPath(std::uint32_t process, std::string_view ids);
 
 class JitNames {
  public:

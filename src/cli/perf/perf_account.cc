@@ -9,6 +9,7 @@
 #include "perf_fields.h"
 #include "profile/costs.h"
 #include "profile/merge.h"
+#include "strobe/base/amounts.h"
 #include "strobe/core/thread_info.h"
 
 namespace strobe::internal {

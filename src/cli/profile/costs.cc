@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "profile_builder.h"
+#include "strobe/base/amounts.h"
 #include "strobe/core/stack.h"
 
 namespace strobe::internal {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "function_lines.h"
 #include "loaded_profile.h"
+#include "strobe/base/amounts.h"
 #include "strobe/core/share_error.h"
 
 namespace strobe::internal {
@@ -34,12 +35,6 @@ void VisitFunctions(const Profile& profile, const FunctionLines& lines, std::siz
 // Of each of `lines.functions()`.
 std::vector<FunctionCost> FunctionCosts(const Profile& profile, const FunctionLines& lines,
                                         std::size_t column);
-
-// A value without its sign: other tools write differences of profiles.
-constexpr std::uint64_t Magnitude(std::int64_t value) {
-  return value < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(value)
-                   : static_cast<std::uint64_t>(value);
-}
 
 // The numbers of functions that are not 0, those of the largest amounts first, whatever their sign.
 std::vector<std::uint32_t> LargestCosts(const std::vector<FunctionCost>& costs, bool by_total);

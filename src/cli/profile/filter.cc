@@ -6,7 +6,7 @@
 
 #include "../../encode/row_texts.h"
 #include "absl/strings/str_cat.h"
-#include "profile_builder.h"
+#include "strobe/base/amounts.h"
 #include "ui/pattern.h"
 
 namespace strobe::internal {

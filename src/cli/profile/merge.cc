@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "profile_builder.h"
+#include "strobe/base/amounts.h"
 #include "strobe/encode/profile_view.h"
 
 namespace strobe::internal {

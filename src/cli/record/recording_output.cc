@@ -80,12 +80,9 @@ LabelSet TagsOfMachine() {
   ProfilerOptions options;
   ApplyEnvironment(options, &NativePlatform::EnvironmentVariable, [](const std::string&) {});
   if (!*options.exporter.machine_tags) return {};
-  const LabelSet all = ReadMachine(NativePlatform::ProcessId());
   std::vector<Label> labels;
-  for (const MachineTag& tag : kMachineTags) {
-    const Label* const label = tag.is_of_machine ? all.Find(tag.key) : nullptr;
-    if (label != nullptr) labels.push_back(*label);
-  }
+  VisitMachine(ReadMachine(NativePlatform::ProcessId()), MachinePart::kShared,
+               [&](const MachineTag&, const Label& label) { labels.push_back(label); });
   return LabelSet(std::move(labels));
 }
 

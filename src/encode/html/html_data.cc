@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -15,7 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "html_columns.h"
+#include "html_threads.h"
 #include "html_tree.h"
+#include "strobe/base/amounts.h"
 #include "strobe/encode/html_encoder.h"
 
 namespace strobe::internal {
@@ -30,17 +31,6 @@ using Numbers = std::vector<std::uint64_t>;
 // Of a count or a time.
 std::uint64_t Amount(std::int64_t value) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0));
-}
-std::uint64_t Magnitude(std::int64_t value) {
-  return value < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(value)
-                   : static_cast<std::uint64_t>(value);
-}
-// A sum that does not fit is as large, or as small, as possible.
-std::int64_t Sum(std::int64_t a, std::int64_t b) {
-  using Limits = std::numeric_limits<std::int64_t>;
-  if (b > 0 && a > Limits::max() - b) return Limits::max();
-  if (b < 0 && a < Limits::min() - b) return Limits::min();
-  return a + b;
 }
 
 using Values = std::vector<std::int64_t>;
@@ -83,8 +73,8 @@ class Writer {
     WriteLabels();
     for (Side& side : sides_) {
       WriteAbout(side.view.profile());
-      WriteThreads(side.view.profile());
-      WriteLives(side.view.profile());
+      WriteThreads(side.view.profile(), texts_, columns_);
+      WriteLives(side.view.profile(), texts_, columns_);
       WriteRows(side);
       WriteFunctionAmounts(side);
     }
@@ -115,8 +105,6 @@ class Writer {
   void WriteTree();
   void WriteLabels();
   void WriteAbout(const Profile& profile);
-  void WriteThreads(const Profile& profile);
-  void WriteLives(const Profile& profile);
   void WriteRows(Side& side);
   void WriteMoments(const Side& side);
 
@@ -185,19 +173,19 @@ void Writer::AddFunctions(Side& side, std::span<const std::uint32_t> functions,
     Values amounts(nodes.size());
     for (std::size_t i = 0; i < side.sample_node.size(); ++i) {
       std::int64_t& amount = amounts[side.sample_node[i]];
-      amount = Sum(amount, Value(side, side.view.profile().Values(i), type));
+      amount = SaturatedSum(amount, Value(side, side.view.profile().Values(i), type));
     }
     FunctionAmounts& sums = side.functions.emplace_back();
     sums.self.resize(code_.functions().size());
     sums.total.resize(code_.functions().size());
     for (std::size_t node = nodes.size() - 1; node > 0; --node) {
       std::int64_t& self = sums.self[functions[node]];
-      self = Sum(self, amounts[node]);
+      self = SaturatedSum(self, amounts[node]);
     }
     for (std::size_t node = nodes.size() - 1; node > 0; --node) {
       std::int64_t& total = sums.total[functions[node]];
-      if (is_outermost[node]) total = Sum(total, amounts[node]);
-      amounts[nodes[node].parent] = Sum(amounts[nodes[node].parent], amounts[node]);
+      if (is_outermost[node]) total = SaturatedSum(total, amounts[node]);
+      amounts[nodes[node].parent] = SaturatedSum(amounts[nodes[node].parent], amounts[node]);
     }
   }
 }
@@ -304,52 +292,6 @@ void Writer::WriteAbout(const Profile& profile) {
   columns_.Column(about);
 }
 
-void Writer::WriteThreads(const Profile& profile) {
-  Numbers ids, names, captures;
-  absl::flat_hash_map<std::uint64_t, std::size_t> places;  // by id: a thread may have several lives
-  for (const ProfileThread& thread : profile.threads) {
-    const auto [place, is_new] = places.try_emplace(thread.id, ids.size());
-    if (!is_new) {
-      captures[place->second] += thread.samples;
-      continue;
-    }
-    // As the label of the thread has it.
-    ids.push_back(texts_.Index(absl::StrCat(static_cast<std::int64_t>(thread.id))));
-    names.push_back(texts_.Index(thread.name));
-    captures.push_back(thread.samples);
-  }
-  columns_.Column(ids);
-  columns_.Column(names);
-  columns_.Column(captures);
-}
-
-void Writer::WriteLives(const Profile& profile) {
-  std::vector<std::uint32_t> order(profile.threads.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  const std::size_t count = std::min(order.size(), HtmlEncoder::kMaxLives);
-  const auto cpu_ns = [&](std::uint32_t i) { return profile.threads[i].cpu_ns; };
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-                    [&](std::uint32_t a, std::uint32_t b) {
-                      return cpu_ns(a) != cpu_ns(b) ? cpu_ns(a) > cpu_ns(b) : a < b;
-                    });
-  const auto time = [&](std::int64_t ns) {
-    const bool is_inside = ns >= profile.time_ns && profile.time_ns > 0;
-    return is_inside ? static_cast<std::uint64_t>(ns - profile.time_ns) + 1 : 0;
-  };
-  Numbers ids, names, begins, ends, cpu, captures;
-  for (std::size_t i = 0; i < count; ++i) {
-    const ProfileThread& thread = profile.threads[order[i]];
-    ids.push_back(texts_.Index(absl::StrCat(static_cast<std::int64_t>(thread.id))));
-    names.push_back(texts_.Index(thread.name));
-    begins.push_back(time(thread.begin_ns));
-    ends.push_back(time(thread.end_ns));
-    cpu.push_back(thread.cpu_ns < 0 ? 0 : static_cast<std::uint64_t>(thread.cpu_ns) + 1);
-    captures.push_back(thread.samples);
-  }
-  columns_.Column(Numbers{order.size()});
-  for (const Numbers& column : {ids, names, begins, ends, cpu, captures}) columns_.Column(column);
-}
-
 void Writer::WriteValues(std::span<const std::int64_t> values) {
   Numbers sizes, negative;
   sizes.reserve(values.size());
@@ -393,7 +335,7 @@ void Writer::WriteRows(Side& side) {
     side.sample_row[order[i]] = static_cast<std::uint32_t>(nodes.size() - 1);
     for (std::size_t type = 0; type < type_count(); ++type) {
       std::int64_t& sum = values[type].back();
-      sum = Sum(sum, Value(side, profile.Values(order[i]), type));
+      sum = SaturatedSum(sum, Value(side, profile.Values(order[i]), type));
     }
   }
   columns_.Column(nodes);

@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "html_data.h"
 #include "html_page.h"
+#include "markup_text.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/encode/profile_view.h"
 
@@ -18,14 +19,7 @@ constexpr std::size_t kMaxTitleBytes = 200;
 // The program's name as HTML: the only text of a profile that the page has outside of its data.
 std::string Title(const Profile& profile, bool is_comparison) {
   std::string title;
-  for (const char c : SanitizedText(profile.program, kMaxTitleBytes)) {
-    switch (c) {
-      case '<': title += "&lt;"; break;
-      case '>': title += "&gt;"; break;
-      case '&': title += "&amp;"; break;
-      default: title += c;
-    }
-  }
+  internal::AppendMarkupText(title, SanitizedText(profile.program, kMaxTitleBytes));
   if (title.empty()) title = "profile";
   return title + (is_comparison ? ": two profiles compared" : ": profile");
 }

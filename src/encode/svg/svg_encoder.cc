@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "../amount_text.h"
+#include "../html/markup_text.h"
 #include "../row_texts.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -18,6 +19,7 @@
 namespace strobe {
 namespace {
 
+using internal::AppendMarkupText;
 using internal::FlameBox;
 using internal::FlameBoxes;
 
@@ -36,25 +38,6 @@ constexpr std::string_view kEllipsis = "\u2026";
 std::int64_t Whole(double amount) {
   constexpr double kMost = 9e18;
   return static_cast<std::int64_t>(std::min(amount, kMost));
-}
-
-// `text` for an element's content. XML refuses control characters, which are none of the text any
-// more, and the two characters U+FFFE and U+FFFF.
-void AppendEscaped(std::string& svg, std::string_view text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::string_view character = text.substr(i, 3);
-    if (character == "\uFFFE" || character == "\uFFFF") {
-      svg += '?';
-      i += 2;
-      continue;
-    }
-    switch (text[i]) {
-      case '<': svg += "&lt;"; break;
-      case '>': svg += "&gt;"; break;
-      case '&': svg += "&amp;"; break;
-      default: svg += text[i];
-    }
-  }
 }
 
 // The begin of `text` that is surely not wider. A byte counts as a character: so wide characters,
@@ -83,7 +66,7 @@ class Picture {
         R"(font-size="11">)",
         width, height);
     svg_ += "\n<title>";
-    AppendEscaped(svg_, Title());
+    AppendMarkupText(svg_, Title());
     svg_ += "</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
     DrawHead();
     const std::string all = absl::StrCat("all: ", AmountOf(boxes_.total()));
@@ -143,7 +126,7 @@ class Picture {
 
   void DrawLine(int y, std::string_view attributes, std::string_view text) {
     absl::StrAppendFormat(&svg_, R"(<text x="%d" y="%d" %s>)", kMarginPx, y, attributes);
-    AppendEscaped(svg_, text);
+    AppendMarkupText(svg_, text);
     svg_ += "</text>\n";
   }
 
@@ -182,13 +165,13 @@ class Picture {
     const double width_px = static_cast<double>(width) / 100;
     const auto y = kHeadPx + kRowPx * static_cast<std::int64_t>(row);
     svg_ += "<g><title>";
-    AppendEscaped(svg_, tooltip);
+    AppendMarkupText(svg_, tooltip);
     absl::StrAppendFormat(&svg_,
                           R"(</title><rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"/>)",
                           x, y, width_px, kRowPx - 1, fill);
     if (const std::string text = CutToWidth(name, width_px); !text.empty()) {
       absl::StrAppendFormat(&svg_, R"(<text x="%.2f" y="%d">)", x + kPadPx, y + kTextPx);
-      AppendEscaped(svg_, text);
+      AppendMarkupText(svg_, text);
       svg_ += "</text>";
     }
     svg_ += "</g>\n";

@@ -3,42 +3,28 @@
 #include <algorithm>
 #include <variant>
 
-#include "absl/strings/str_format.h"
-#include "strobe/core/thread_info.h"
-#include "strobe/encode/machine_tags.h"
+#include "../../encode/json_writer.h"
 
 namespace strobe::internal {
 
 std::string JsonString(std::string_view text) {
-  std::string json = "\"";
-  for (const char c : ValidUtf8(text)) {
-    if (c == '"' || c == '\\') {
-      json += '\\';
-      json += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      json += absl::StrFormat("\\u%04x", static_cast<unsigned char>(c));
-    } else {
-      json += c;
-    }
-  }
-  return json + '"';
+  JsonWriter json;
+  json.String(text);
+  return json.Take();
 }
 
 std::vector<KeyValue> WithMachine(std::vector<KeyValue> labels, const LabelSet& machine,
                                   MachinePart part) {
   const std::size_t own = labels.size();
-  for (const MachineTag& tag : kMachineTags) {
-    const Label* const label = machine.Find(tag.key);
+  VisitMachine(machine, part, [&](const MachineTag& tag, const Label& label) {
     const auto is_tag = [&](const KeyValue& one) { return one.key == tag.key; };
-    const bool is_wanted = label != nullptr && (tag.is_of_machine || part == MachinePart::kAll);
-    if (!is_wanted ||
-        std::any_of(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(own), is_tag))
-      continue;
-    const auto* const number = std::get_if<std::int64_t>(&label->value);
+    if (std::any_of(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(own), is_tag))
+      return;
+    const auto* const number = std::get_if<std::int64_t>(&label.value);
     labels.push_back({std::string(tag.key), number != nullptr
                                                 ? absl::StrCat(*number)
-                                                : std::get<std::string>(label->value)});
-  }
+                                                : std::get<std::string>(label.value)});
+  });
   return labels;
 }
 

@@ -17,6 +17,7 @@
 #include "strobe/core/label_set.h"
 #include "strobe/core/settings/option_rows.h"
 #include "strobe/core/settings/secret.h"
+#include "strobe/encode/machine_tags.h"
 #include "strobe/export/exporter.h"
 #include "strobe/http/http_backend.h"
 #include "strobe/http/http_options.h"
@@ -98,11 +99,6 @@ inline std::string FirstOf(const std::string& first, const std::string& second) 
 // A text as a JSON string.
 std::string JsonString(std::string_view text);
 
-// What a server takes of the machine tags.
-enum class MachinePart : std::uint8_t {
-  kAll,
-  kSeries,  // those that all processes of the machine share: each set of labels is a series
-};
 // The user's labels and, behind them, the machine's whose keys are not among them.
 std::vector<KeyValue> WithMachine(std::vector<KeyValue> labels, const LabelSet& machine,
                                   MachinePart part);

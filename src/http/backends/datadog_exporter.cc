@@ -24,7 +24,6 @@ using internal::JsonString;
 using internal::kLine;
 using internal::kSwitch;
 using internal::kUrl;
-using internal::MachinePart;
 
 constexpr std::string_view kAgentPath = "/profiling/v1/input";
 constexpr std::string_view kIntakePath = "/api/v2/profile";

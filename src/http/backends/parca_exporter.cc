@@ -95,7 +95,7 @@ class ParcaBackend final : public HttpBackend {
     add("__name__", "process_cpu");
     add("job", internal::FirstOf(job_, view.profile().program));
     for (const KeyValue& label :
-         internal::WithMachine(labels_, view.profile().machine, internal::MachinePart::kSeries))
+         internal::WithMachine(labels_, view.profile().machine, MachinePart::kShared))
       add(internal::LabelName(label.key), label.value);
     if (!thread.empty()) add("thread_name", thread);
     absl::StrAppend(&series, series.empty() ? "" : ",", "{\"labels\":{\"labels\":[", labels,

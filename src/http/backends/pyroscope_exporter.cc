@@ -106,7 +106,7 @@ class PyroscopeBackend final : public HttpBackend {
     const std::int64_t end_ns = profile.time_ns + profile.duration_ns;
     std::string labels;
     for (const KeyValue& label :
-         internal::WithMachine(labels_, profile.machine, internal::MachinePart::kSeries)) {
+         internal::WithMachine(labels_, profile.machine, MachinePart::kShared)) {
       absl::StrAppend(&labels, labels.empty() ? "" : ",", internal::LabelName(label.key), "=",
                       PlainText(label.value));
     }

@@ -10,6 +10,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "strobe/aggregate/selected_rows.h"
 #include "strobe/core/settings/option_rows.h"
 #include "strobe/http/open_metrics.h"
 
@@ -277,18 +278,8 @@ bool IsEqualInConstantTime(std::string_view given, std::string_view secret) {
 }
 
 Profile WithLabel(const Profile& profile, std::string_view key, std::string_view value) {
-  Profile result = profile;
-  result.samples.clear();
-  result.values.clear();
-  result.moments.clear();
-  result.moment_values.clear();
-  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
-    if (!HasLabel(profile.Labels(i), key, value)) continue;
-    result.samples.push_back(profile.samples[i]);
-    const std::span<const std::int64_t> values = profile.Values(i);
-    result.values.insert(result.values.end(), values.begin(), values.end());
-  }
-  return result;
+  return WithRows(profile,
+                  [&](std::size_t row) { return HasLabel(profile.Labels(row), key, value); });
 }
 
 }  // namespace internal

@@ -25,6 +25,7 @@
 #include "strobe/platform/linux/descriptor.h"
 #include "strobe/platform/linux/linux_platform.h"
 #include "strobe/platform/linux/linux_thread_probe.h"
+#include "strobe/platform/signal_set.h"
 
 namespace strobe::internal {
 namespace {
@@ -342,14 +343,14 @@ bool LinuxThreadProbe::BlocksSignal(int signal) {
   constexpr int kMaskSignals = 31;  // that a stat file tells of
   if (signal > kMaskSignals) {
     const std::string task = std::string(task_directory) + "/" + std::to_string(thread_id_);
-    return (BlockedSignalsIn(task) >> (signal - 1) & 1) != 0;
+    return HasSignal(BlockedSignalsIn(task), signal);
   }
   char text[1024];
   if (!stat_.Read(thread_id_, "stat", text)) return false;
   const char* const state = StatField(text, 3);
   const char* const mask = StatField(text, kMaskField);
   if (state == nullptr || mask == nullptr) return false;
-  if ((std::strtoull(mask, nullptr, 10) >> (signal - 1) & 1) != 0) return true;
+  if (HasSignal(std::strtoull(mask, nullptr, 10), signal)) return true;
   return *state == 'S' && syscall_.Read(thread_id_, "syscall", text) && IsSignalWait(text);
 }
 

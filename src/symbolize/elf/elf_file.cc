@@ -111,6 +111,10 @@ Architecture ElfFile::architecture() const {
   return machine_ == kMachineAarch64 ? Architecture::kAarch64 : Architecture::kX86_64;
 }
 
+bool ElfFile::Segment::is_code() const {
+  return type == kSegmentLoad && (flags & kSegmentExecutable) != 0;
+}
+
 bool ElfFile::Segment::Holds(std::uint64_t file_offset) const {
   // A segment is mapped from the start of its first page.
   constexpr std::uint64_t kPageMask = ~std::uint64_t{0xFFF};
@@ -126,7 +130,7 @@ bool ElfFile::Maps(std::uint64_t file_offset, std::uint64_t address) const {
 
 std::optional<std::uint64_t> ElfFile::AddressAt(std::uint64_t file_offset) const {
   for (const Segment& segment : segments_) {
-    if ((segment.flags & kSegmentExecutable) != 0 && segment.Holds(file_offset))
+    if (segment.is_code() && segment.Holds(file_offset))
       return segment.address - segment.offset + file_offset;
   }
   return std::nullopt;

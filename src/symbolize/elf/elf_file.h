@@ -38,6 +38,8 @@ class ElfFile {
   struct Segment {
     std::uint32_t type, flags;
     std::uint64_t offset, address, physical_address, file_size, memory_size, alignment;
+    // True if the segment is loaded and may be executed.
+    [[nodiscard]] bool is_code() const;
     // True if a mapping of the segment has the file's byte at `file_offset`.
     [[nodiscard]] bool Holds(std::uint64_t file_offset) const;
   };

@@ -6,53 +6,11 @@
 #include <utility>
 
 #include "d_literals.h"
+#include "d_words.h"
 #include "letters.h"
 
 namespace strobe::internal {
 namespace {
-
-using Words = std::pair<std::string_view, std::string_view>;  // what is mangled, and what it means
-
-constexpr std::array<Words, 26> kBasicDTypes{
-    {{"n", "typeof(null)"}, {"v", "void"},   {"g", "byte"},    {"h", "ubyte"},  {"s", "short"},
-     {"t", "ushort"},       {"i", "int"},    {"k", "uint"},    {"l", "long"},   {"m", "ulong"},
-     {"f", "float"},        {"d", "double"}, {"e", "real"},    {"o", "ifloat"}, {"p", "idouble"},
-     {"j", "ireal"},        {"q", "cfloat"}, {"r", "cdouble"}, {"c", "creal"},  {"b", "bool"},
-     {"a", "char"},         {"u", "wchar"},  {"w", "dchar"},   {"zi", "cent"},  {"zk", "ucent"},
-     {"Nn", "noreturn"}}};
-constexpr std::array<Words, 4> kTypeModifiers{
-    {{"x", "const"}, {"y", "immutable"}, {"O", "shared"}, {"Ng", "inout"}}};
-constexpr std::array<Words, 6> kConventions{{{"F", ""},
-                                             {"U", "extern(C) "},
-                                             {"W", "extern(Windows) "},
-                                             {"V", "extern(Pascal) "},
-                                             {"R", "extern(C++) "},
-                                             {"Y", "extern(Objective-C) "}}};
-constexpr std::array<Words, 10> kAttributes{{{"Na", "pure"},
-                                             {"Nb", "nothrow"},
-                                             {"Nc", "ref"},
-                                             {"Nd", "@property"},
-                                             {"Ne", "@trusted"},
-                                             {"Nf", "@safe"},
-                                             {"Ni", "@nogc"},
-                                             {"Nj", "return"},
-                                             {"Nl", "scope"},
-                                             {"Nm", "@live"}}};
-constexpr std::array<Words, 6> kParameterKinds{{{"M", "scope "},
-                                                {"Nk", "return "},
-                                                {"I", "in "},
-                                                {"J", "out "},
-                                                {"K", "ref "},
-                                                {"L", "lazy "}}};
-// What compilers call functions that have no name.
-constexpr std::array<Words, 3> kUnnamed{
-    {{"__ctor", "this"}, {"__dtor", "~this"}, {"__postblit", "this(this)"}}};
-// What compilers make of a type or a module.
-constexpr std::array<Words, 5> kMadeUp{{{".__init", "initializer for "},
-                                        {".__Class", "ClassInfo for "},
-                                        {".__vtbl", "vtable for "},
-                                        {".__Interface", "Interface for "},
-                                        {".__ModuleInfo", "ModuleInfo for "}}};
 
 // Reads the grammar of D's ABI from left to right, and writes what it says.
 class DReader : DLiterals {
@@ -69,15 +27,15 @@ class DReader : DLiterals {
   enum class Last { kType, kAny };
 
   template <std::size_t kCount>
-  const Words* TakeOne(const std::array<Words, kCount>& all) {
+  const DWords* TakeOne(const std::array<DWords, kCount>& all) {
     const auto found =
-        std::ranges::find_if(all, [this](const Words& words) { return Take(words.first); });
+        std::ranges::find_if(all, [this](const DWords& words) { return Take(words.first); });
     return found == all.end() ? nullptr : &*found;
   }
   template <std::size_t kCount>
-  [[nodiscard]] bool HasOne(const std::array<Words, kCount>& all) const {
+  [[nodiscard]] bool HasOne(const std::array<DWords, kCount>& all) const {
     return std::ranges::any_of(
-        all, [this](const Words& words) { return rest().starts_with(words.first); });
+        all, [this](const DWords& words) { return rest().starts_with(words.first); });
   }
 
   // Where the reference that follows leads to; the end of the text if it is none. It says in base
@@ -110,7 +68,7 @@ class DReader : DLiterals {
   char LetterAhead() {
     char letter = '\0';
     Try([&] {
-      while (TakeOne(kTypeModifiers) != nullptr) {
+      while (TakeOne(kDTypeModifiers) != nullptr) {
       }
       letter = Peek();
       if (letter == 'Q') FollowReference([&] { letter = LetterAhead(); });
@@ -131,7 +89,7 @@ class DReader : DLiterals {
   }
 
   void MadeUp(std::size_t begin) {
-    for (const auto& [suffix, prefix] : kMadeUp) {
+    for (const auto& [suffix, prefix] : kMadeUpDNames) {
       if (!written_text().ends_with(suffix)) continue;
       Cut(End() - suffix.size());
       const std::string owner = Cut(begin);
@@ -169,7 +127,7 @@ class DReader : DLiterals {
   // by reference to a type, which says what the function returns, too.
   bool FunctionOfName() {
     const bool is_member = Take('M');
-    const std::string modifiers = is_member ? ListOf(kTypeModifiers) : std::string();
+    const std::string modifiers = is_member ? ListOf(kDTypeModifiers) : std::string();
     const bool is_reference = is_member && Peek() == 'Q';
     if (is_reference) {
       FollowReference([this] { FunctionParameters(); });
@@ -181,8 +139,8 @@ class DReader : DLiterals {
   }
 
   void FunctionParameters() {
-    if (TakeOne(kConventions) == nullptr) return Fail();
-    ListOf(kAttributes);
+    if (TakeOne(kDConventions) == nullptr) return Fail();
+    ListOf(kDAttributes);
     const std::size_t begin = End();
     Parameters();
     if (written_text().ends_with(".this(this)()")) Cut(begin);
@@ -190,9 +148,9 @@ class DReader : DLiterals {
 
   // " const shared", in the order of the text.
   template <std::size_t kCount>
-  std::string ListOf(const std::array<Words, kCount>& all) {
+  std::string ListOf(const std::array<DWords, kCount>& all) {
     std::string text;
-    while (const Words* const one = TakeOne(all)) text.append(" ").append(one->second);
+    while (const DWords* const one = TakeOne(all)) text.append(" ").append(one->second);
     return text;
   }
 
@@ -214,8 +172,8 @@ class DReader : DLiterals {
     const std::string_view name = TakeBytes(bytes);
     // A place in a function has a number, and no name.
     if (name.starts_with("__S") && NumberIn(name.substr(3)).has_value()) return;
-    const auto unnamed = std::ranges::find(kUnnamed, name, &Words::first);
-    Write(unnamed == kUnnamed.end() ? name : unnamed->second);
+    const auto unnamed = std::ranges::find(kUnnamedDFunctions, name, &DWords::first);
+    Write(unnamed == kUnnamedDFunctions.end() ? name : unnamed->second);
   }
 
   void Template() {
@@ -254,12 +212,12 @@ class DReader : DLiterals {
   void Type() {
     const Level level(*this);
     if (failed()) return;
-    if (const Words* const basic = TakeOne(kBasicDTypes)) return Write(basic->second);
-    if (const Words* const modifier = TakeOne(kTypeModifiers)) {
+    if (const DWords* const basic = TakeOne(kBasicDTypes)) return Write(basic->second);
+    if (const DWords* const modifier = TakeOne(kDTypeModifiers)) {
       Write(modifier->second);
       return Within("(", ")");
     }
-    if (HasOne(kConventions)) return FunctionType(" function");
+    if (HasOne(kDConventions)) return FunctionType(" function");
     if (Peek() == 'Q') return FollowReference([this] { Type(); });
     switch (Next()) {
       case 'A': return Within("", "[]");
@@ -268,7 +226,7 @@ class DReader : DLiterals {
         return Within("", std::string("[").append(count).append("]"));
       }
       case 'H': return AssociativeArray();
-      case 'P': return HasOne(kConventions) ? FunctionType(" function") : Within("", "*");
+      case 'P': return HasOne(kDConventions) ? FunctionType(" function") : Within("", "*");
       case 'D': return DelegateType();
       case 'C':
       case 'S':
@@ -301,7 +259,7 @@ class DReader : DLiterals {
   }
 
   void DelegateType() {
-    const std::string modifiers = ListOf(kTypeModifiers);
+    const std::string modifiers = ListOf(kDTypeModifiers);
     if (Peek() == 'Q') {
       FollowReference([this] { FunctionType(" delegate"); });
     } else {
@@ -311,10 +269,10 @@ class DReader : DLiterals {
   }
 
   void FunctionType(std::string_view kind) {
-    const Words* const convention = TakeOne(kConventions);
+    const DWords* const convention = TakeOne(kDConventions);
     if (convention == nullptr) return Fail();
     Write(convention->second);
-    const std::string attributes = ListOf(kAttributes);
+    const std::string attributes = ListOf(kDAttributes);
     const std::size_t begin = End();
     Parameters();
     const std::string parameters = Cut(begin);
@@ -330,7 +288,7 @@ class DReader : DLiterals {
       if (Take('X')) return Write("...)");
       if (Take('Y')) return Write(is_first ? "...)" : ", ...)");
       if (!is_first) Write(", ");
-      while (const Words* const kind = TakeOne(kParameterKinds)) Write(kind->second);
+      while (const DWords* const kind = TakeOne(kDParameterKinds)) Write(kind->second);
       Type();
     }
   }

@@ -153,15 +153,5 @@ TEST(ProfileBuilderTest, StacksLabelsRowsAndMomentsCostMemory) {
   })) << "what is there already costs nothing";
 }
 
-TEST(SaturatedSumTest, StaysInItsRange) {
-  using Limits = std::numeric_limits<std::int64_t>;
-  EXPECT_EQ(SaturatedSum(2, -5), -3);
-  EXPECT_EQ(SaturatedSum(Limits::max(), 1), Limits::max());
-  EXPECT_EQ(SaturatedSum(1, Limits::max()), Limits::max());
-  EXPECT_EQ(SaturatedSum(Limits::min(), -1), Limits::min());
-  EXPECT_EQ(SaturatedSum(-1, Limits::min()), Limits::min());
-  EXPECT_EQ(SaturatedSum(Limits::min(), Limits::max()), -1);
-}
-
 }  // namespace
 }  // namespace strobe::internal

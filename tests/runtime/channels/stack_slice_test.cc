@@ -42,7 +42,6 @@ std::shared_ptr<const UnwindTable> Table() {
   const SpecialRule by_r12{.cfa = SpecialRule::Cfa::kOffset,
                            .cfa_base = SpecialRule::Base::kOther,
                            .cfa_other = 12,
-                           .plt_threshold = 0,
                            .cfa_offset = 0,
                            .ra = {.where = SpecialRule::Where::kMemory,
                                   .base = SpecialRule::Base::kCfa,

@@ -8,14 +8,10 @@
 
 #include "strobe/base/visibility.h"
 #include "strobe/platform/platform.h"
+#include "strobe/platform/signal_set.h"
 
 namespace strobe {
 namespace STROBE_HIDDEN internal {
-
-// True if the mask has the signal; bit n - 1 stands for signal n. False for 0, which is no signal.
-constexpr bool HasSignal(std::uint64_t mask, int signal) {
-  return signal > 0 && (mask >> (signal - 1) & 1) != 0;
-}
 
 // The signal that a Profiler interrupts threads by.
 struct SignalInUse {
@@ -52,7 +48,7 @@ void CheckMask(Thread& thread, const SignalInUse& in_use, bool may_unblock) {
     if (!HasSignal(thread.blocked_signals, signal)) return;
     Platform::SetSignalBlocked(signal, false);
     thread.unblocked_signal = static_cast<std::uint8_t>(signal) & 0x7F;  // at most 64
-    thread.blocked_signals &= ~(std::uint64_t{1} << (signal - 1));
+    thread.blocked_signals &= ~BitOf(signal);
   }
 }
 // Blocks the signal again if CheckMask has unblocked it.

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "../../../platform/linux/cpu_list.h"
+#include "../../../platform/linux/files/call_filter.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -43,15 +44,6 @@ int ReadParanoid() {
   if (!absl::SimpleAtoi(ReadLine("/proc/sys/kernel/perf_event_paranoid"), &paranoid))
     return PerfRefusal::kNoParanoid;
   return paranoid;
-}
-
-// "Seccomp:\t2" in /proc/self/status.
-bool HasFilter() {
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("Seccomp:")) return line.ends_with('2');
-  }
-  return false;
 }
 
 // True if this user may look into the thread's process.
@@ -261,7 +253,7 @@ absl::Status PerfEvents::Refused(int error, std::size_t request, const PerfTarge
                       .event = options_.requests[request].name,
                       .target = target.name,
                       .paranoid = ReadParanoid(),
-                      .has_filter = HasFilter(),
+                      .has_filter = HasCallFilter(),
                       .is_of_cpus = target.is_of_cpus()};
   if (!target.is_of_cpus() && !MayTrace(target)) refusal.untraced = WhyUntraced(target);
   return absl::Status(code, RefusalText(refusal));

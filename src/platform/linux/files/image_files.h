@@ -40,7 +40,8 @@ class ImagePaths {
 std::uint64_t FileVersionOf(const std::string& path);
 
 // Where a file's section headers say that .eh_frame is: for images without an index of it, which a
-// segment would name, as musl-gcc, ld alone, and gcc with plain -static link them.
+// segment would name, as musl-gcc, ld alone, and gcc with plain -static link them. ElfFile finds it
+// as well, but a program whose profiles a worker writes has no reader of symbols.
 struct EhFrameSection {
   Address address = 0;      // in the file's own space
   std::uint64_t bytes = 0;  // 0 if there is none

@@ -29,14 +29,14 @@ void LetThrough(int signal) {
 }
 
 void CeaseToLetThrough(int signal) {
-  if ((let_through & BitOf(signal)) == 0) return;
+  if (!HasSignal(let_through, signal)) return;
   SetBlocked(signal, true);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   let_through &= ~BitOf(signal);
 }
 
 STROBE_SIGNAL_SAFE bool GiveBack(int signal, const siginfo_t* info, void* context) {
-  if ((let_through & BitOf(signal)) == 0 || info == nullptr || context == nullptr) return false;
+  if (!HasSignal(let_through, signal) || info == nullptr || context == nullptr) return false;
   let_through &= ~BitOf(signal);
   // The mask that the thread has once the handler returns. Until then it blocks all signals.
   sigset_t& mask = static_cast<ucontext_t*>(context)->uc_sigmask;

@@ -7,13 +7,12 @@
 #include <cstdint>
 
 #include "strobe/base/signal_safe.h"
+#include "strobe/platform/signal_set.h"
 
 namespace strobe::internal {
 
-// A set of signals as the kernel has it: signal n is bit n - 1.
-constexpr std::uint64_t BitOf(int signal) { return std::uint64_t{1} << (signal - 1); }
-
-// Of the calling thread. In the thread's static block, because the handler asks.
+// Those of the calling thread, as a set of signal_set.h. In the thread's static block, because the
+// handler asks.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local std::uint64_t let_through;
 
 // Lets the signal through on the calling thread, which blocks it.

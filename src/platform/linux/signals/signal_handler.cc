@@ -226,7 +226,7 @@ STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context)
     if (!Capture(target)) GlobalHandlerCounters().stale.fetch_add(1, std::memory_order_relaxed);
     if (cause.random_timer != nullptr) SetNextExpiry(*cause.random_timer);
     // A thread that blocks all signals expects no wait of its to end by one.
-    const bool is_hidden = (let_through & BitOf(signal)) != 0;
+    const bool is_hidden = HasSignal(let_through, signal);
     if ((cause.was_running || is_hidden) && context != nullptr)
       RestartWait(*static_cast<ucontext_t*>(context));
   } else if (context == nullptr || info == nullptr || info->si_code != SI_USER ||
