@@ -106,13 +106,20 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   // See RegistrationOwner.
   void EndRegistration(void* registered, std::uint64_t thread_id) override {
-    if (!IsOfThisProcess() || !MayEndRegistration<Platform>(thread_id, this)) return;
+    if (!IsOfThisProcess()) return EndSuccessorOf(registered);
+    if (!MayEndRegistration<Platform>(thread_id, this)) return;
     Thread* thread = static_cast<Thread*>(registered);
     // This store comes first: a session that begins just now, unseen by the next line, must not
     // attach the thread.
     thread->is_ending.store(true, std::memory_order_release);
     if (const Running running = current_.Get()) running->session().Detach(*thread);
     if (UnregisterCallingThread(registry_, thread)) delete this;
+  }
+
+  [[nodiscard]] bool IsRunning() const override { return current_.IsRunning(); }
+  [[nodiscard]] OwnRegistration FindOwnRegistration() const override {
+    Thread* const thread = FindCallingThread(registry_);
+    return thread != nullptr ? OwnRegistration{thread, thread->name} : OwnRegistration{};
   }
 
   absl::Status Start() override {

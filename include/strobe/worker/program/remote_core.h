@@ -63,6 +63,8 @@ class RemoteCore final : public AbstractCore, private StoppedAtExit {
   Stats GetStats() override;
   std::string Diagnose() override;
   void Retire() override;
+  [[nodiscard]] bool IsRunning() const override;
+  [[nodiscard]] OwnRegistration FindOwnRegistration() const override;
 
   // See RegistrationOwner.
   void EndRegistration(void* registered, std::uint64_t thread_id) override;

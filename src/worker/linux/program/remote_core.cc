@@ -88,7 +88,8 @@ void RemoteCore::Share(const RemoteChannels::Entry& entry) {
 }
 
 void RemoteCore::EndRegistration(void* registered, std::uint64_t thread_id) {
-  if (!IsOfThisProcess() || !MayEndRegistration<Platform>(thread_id, this)) return;
+  if (!IsOfThisProcess()) return EndSuccessorOf(registered);
+  if (!MayEndRegistration<Platform>(thread_id, this)) return;
   const std::uint32_t index = channels_->BeginToEnd(registered);
   const SharedArea& area = Platform::Area();
   SharedRegistration& shared = *area.At(index);
@@ -206,6 +207,13 @@ void RemoteCore::Retire() {
   signal_exit_.reset();
   if (is_exit_using_.load(std::memory_order_acquire)) return;
   if (channels_->Orphan() == 0) delete this;
+}
+
+bool RemoteCore::IsRunning() const { return is_running_.load(std::memory_order_acquire); }
+
+AbstractCore::OwnRegistration RemoteCore::FindOwnRegistration() const {
+  const RemoteChannels::Entry own = channels_->OfCallingThread();
+  return {own.registered, own.name};
 }
 
 CodeRegistration RemoteCore::RegisterCode(const GeneratedCode& code) {
