@@ -40,7 +40,7 @@ namespace strobe {
 //   strobe::ScopedProfiler session(profiler);
 //
 // Thread-safe. After a fork, the child's copy is a separate profiler: it is not running, no thread
-// is registered, and it can begin a session.
+// is registered, and it can begin a session; with threads.follow_forks, it goes on by itself.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wattributes"  // holds what is hidden
 template <class Traits>

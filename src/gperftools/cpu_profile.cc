@@ -24,6 +24,7 @@ strobe::ProfilerOptions OptionsOfCpuProfile() {
   strobe::ProfilerOptions options;
   options.exporter.period_s = kSessionPeriodS;
   options.worker.enabled = false;
+  options.threads.follow_forks = false;  // a child calls ProfilerStart
   const std::optional<std::int64_t> frequency_hz =
       NumberVariable("CPUPROFILE_FREQUENCY", 1, kMaxFrequencyHz);
   if (IsVariableSet("CPUPROFILE_REALTIME")) {

@@ -35,6 +35,7 @@ strobe::ProfilerOptions OptionsOfHeapProfile() {
   options.threads.ring_bytes = kHeapRingBytes;
   options.exporter.stop_at_exit = false;  // EndAtExit does more
   options.worker.enabled = false;
+  options.threads.follow_forks = false;  // a child calls HeapProfilerStart
   return options;
 }
 

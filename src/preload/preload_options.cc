@@ -31,6 +31,7 @@ std::optional<ProfilerOptions> PreloadOptions() {
   }
   // STROBE_WORKER is for a profiler of the program's own.
   if (!options.worker.enabled.is_set()) options.worker.enabled = false;
+  options.threads.follow_forks = false;  // the preloaded library has its own way
   if (!is_asked_for || Variable("STROBE_ENABLED") == "0" || !*options.enabled) return std::nullopt;
   if (RecordingUntilNs(Variable(kRecordingUntilVariable)) <= SystemClock().MonotonicNs())
     return std::nullopt;

@@ -483,6 +483,21 @@ def perf(strobe):
     check("no such file" in strobe.run("script", "nothing.perf", status=1), "no perf.data file")
 
 
+def events(strobe):
+    """The list of events says of each whether this machine counts it, and the README has the same table."""
+    if "events " not in strobe.run("--help"):
+        skips.append("strobe events: there are no perf events here")
+        return
+    rows = [row for line in strobe.run("events").splitlines() if len(row := re.split(r"  +", line)) > 2]
+    equal(rows[0], ["event", "here", "also", "counts"], "the heading of strobe events")
+    check({row[1] for row in rows[1:]} <= {"yes", "no", "refused"}, "whether events are counted: %r" % rows)
+    listed = {row[0]: (row[2] if len(row) == 4 else "", row[-1]) for row in rows[1:]}
+    check(listed.get("task-clock") == ("cpu, sCPU", "CPU time of threads"), "strobe events: %r" % listed)
+    text = (pathlib.Path(__file__).parents[2] / "src/cli/README.md").read_text()
+    table = re.findall(r"^\| `([\w-]+)` \| ([^|]*?) ?\| (.*) \|$", text[text.index("### Events"):text.index("**Tracepoints**")], re.MULTILINE)
+    equal({name: (others.replace("`", ""), counts) for name, others, counts in table}, listed, "the table of events in src/cli/README.md")
+
+
 def google(strobe):
     pprof = google_pprof.Pprof(str(strobe.directory))
     if pprof.command is None:
@@ -511,7 +526,7 @@ def main():
         directory = pathlib.Path(scratch)
         subprocess.run([*command[:-1], write_samples, str(directory)], check=True, timeout=TIMEOUT_S)
         strobe = Strobe(command, directory)
-        for part in (first_mapping, tables, filters, formats, kept, texts, differences, sources, broken, arguments, symbols, windows_symbols, perf, google):
+        for part in (first_mapping, tables, filters, formats, kept, texts, differences, sources, broken, arguments, symbols, windows_symbols, perf, events, google):
             part(strobe)
     print("\n".join("skipped: " + skip for skip in skips))
     print("%d failures" % len(failures))

@@ -66,6 +66,7 @@ TEST(Options, EveryVariableHasANameOfItsOwnAndReachesAField) {
       {"STROBE_RING_BYTES", "65536"},
       {"STROBE_LEAST_STACK_BYTES", "32768"},
       {"STROBE_RINGS_IN_CORES", "1"},
+      {"STROBE_FOLLOW_FORKS", "1"},
       {"STROBE_DRAIN_PERIOD_MS", "20"},
       {"STROBE_MEMORY_BYTES", "2097152"},
       {"STROBE_ZONE_FRAMES", "1"},

@@ -11,6 +11,7 @@
 // "signals": the program blocks all signals, and prints how many it takes. No test sends one.
 // "scribble": a child writes into the memory that the worker shares, at random, and ends it all.
 // "fork": a child does all once more, with a session of its own, while the program's goes on.
+// "follow": the same, by STROBE_FOLLOW_FORKS.
 // "record": makes three recordings meanwhile: one until the session's end, a short one with one
 // column, one that is cancelled. Says what each has of the main thread, and what CPU time the main
 // thread has used at least since the first began.
@@ -401,6 +402,16 @@ int RunChild(strobe::Profiler& profiler, const void* code, std::int64_t cpu_ns) 
   return profiler.Stop().ok() ? 0 : 6;
 }
 
+// The same in a child that goes on by itself (STROBE_FOLLOW_FORKS).
+int RunFollowedChild(strobe::Profiler& profiler, const void* code, std::int64_t cpu_ns) {
+  using std::chrono::milliseconds;
+  while (absl::IsFailedPrecondition(profiler.Record(milliseconds(1)).status()))
+    std::this_thread::yield();
+  const strobe::CodeRegistration code_registration = RegisterCountDown(profiler, code);
+  WorkOnThreads(profiler, code, cpu_ns);
+  return profiler.Stop().ok() ? 0 : 6;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -467,9 +478,9 @@ int main(int argc, char** argv) {
     std::getchar();
     return 0;
   }
-  if (end == "fork") {
+  if (end == "fork" || end == "follow") {
     const pid_t child = fork();
-    if (child == 0) return RunChild(profiler, code, cpu_ns);
+    if (child == 0) return (end == "fork" ? RunChild : RunFollowedChild)(profiler, code, cpu_ns);
     int status = 0;
     waitpid(child, &status, 0);
     if (status != 0) std::fprintf(stderr, "the child's status: %d\n", status);

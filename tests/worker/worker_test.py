@@ -209,16 +209,16 @@ def check_orphan(program):
         return check_profile(run, "orphan")
 
 
-def check_fork(program, fallback):
-    """A child has no session until it begins one of its own, with a worker of its own, or with threads of its own."""
+def check_fork(program, end, fallback):
+    """A child has no session until it begins one of its own, with a worker of its own, or with threads of its own; or it is followed."""
     with tempfile.TemporaryDirectory() as directory:
-        run = Run(program, directory, "fork", fallback).finish()
-        check(run.status == 0 and run.errors.count(b"\n") == (2 if fallback else 0), "fork: %d %r" % (run.status, run.errors))
+        run = Run(program, directory, end, {"STROBE_FOLLOW_FORKS": "1", **fallback} if end == "follow" else fallback).finish()
+        check(run.status == 0 and run.errors.count(b"\n") == (2 if fallback else 0), "%s: %d %r" % (end, run.status, run.errors))
         profiles, unseen = run.profiles, set()
-        check(len(profiles) == 2, "fork: a profile of each: %d" % len(profiles))
-        check(sum(sum(sums([profile]).values()) for profile in profiles) <= run.used_ns, "fork: CPU time of both")
+        check(len(profiles) == 2, "%s: a profile of each: %d" % (end, len(profiles)))
+        check(sum(sum(sums([profile]).values()) for profile in profiles) <= run.used_ns, "%s: CPU time of both" % end)
         for run.profiles in ([profile] for profile in profiles):
-            unseen |= check_profile(run, "fork", b"5 threads" if fallback else b"1 threads")
+            unseen |= check_profile(run, end, b"5 threads" if fallback else b"1 threads")
         return unseen
 
 
@@ -350,7 +350,8 @@ def main():
         until_seen(lambda end=end, status=status: check_end(program, end, status), end)
     until_seen(lambda: check_orphan(program), "orphan")
     for fallback in ({}, {"STROBE_WORKER_COMMAND": "/nonexistent", "STROBE_WORKER_FALLBACK": "in_process"}):
-        until_seen(lambda fallback=fallback: check_fork(program, fallback), "fork")
+        for end in "fork", "follow":
+            until_seen(lambda end=end, fallback=fallback: check_fork(program, end, fallback), end)
     until_seen(lambda: check_recordings(program), "record")
     for _ in range(3):
         check_scribble(program)

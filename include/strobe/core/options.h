@@ -109,6 +109,13 @@ struct ThreadOptions {
   // True puts the threads' rings into core dumps: a core has the last samples of each thread then,
   // and some MB more. Linux only.
   Option<bool> rings_in_cores = Option<bool>::Default{false};
+  // True lets a fork's child go on, as servers need it that fork their workers. If the forking
+  // thread is registered, the child's thread is registered under the same name, as long as the
+  // parent's Registration lives in the child. If a session runs, the child begins one once it has
+  // lived for 10 ms; a Start by the child itself comes first, or takes that session over. Not in
+  // children of _Fork, vfork or clone, and not by a Profiler that lies on the stack of a thread
+  // which is neither the first nor the forking one. Linux only.
+  Option<bool> follow_forks = Option<bool>::Default{false};
 };
 
 struct CollectorOptions {

@@ -130,6 +130,10 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 // * SleepNs(time_ns), optional: waits more precisely than a condition variable.
 // * ForkCount(): a number that is higher in a fork's child than in its parent. Cheap, because each
 //   use of a Profiler calls it. Allocates only in a process's first call.
+// * FollowForks(before, in_child), optional: from now on each fork calls before() on the forking
+//   thread, in the parent, and in_child() on the child's thread. One fork at a time. before()
+//   neither allocates nor waits for a thread that may. Nothing is called for a fork by a handler of
+//   another fork, nor where the system does not tell of the fork.
 // * AtExit(function): calls `function` when the program exits, on any thread, before objects that
 //   were constructed earlier are destroyed, and while all threads still run. False if the system
 //   cannot do that.

@@ -82,7 +82,7 @@ CommandLine::CommandLine() {
   app_.set_version_flag("--version", "strobe " STROBE_VERSION, "The version");
   app_.footer(kExamples);
   for (const auto add : {AddTop, AddTables, AddConverters, AddSymbolize, AddScript, AddRecord,
-                         AddWorker, AddOptions, AddCompletion})
+                         AddEvents, AddWorker, AddOptions, AddCompletion})
     add(*this);
 }
 

@@ -78,6 +78,7 @@ void AddSymbolize(CommandLine& line);
 void AddScript(CommandLine& line);
 void AddRecord(CommandLine& line);
 void AddWorker(CommandLine& line);  // nothing where there are no workers
+void AddEvents(CommandLine& line);  // nothing where there are no perf events
 void AddOptions(CommandLine& line);
 void AddCompletion(CommandLine& line);
 

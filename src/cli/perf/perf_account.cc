@@ -33,7 +33,22 @@ std::string ColumnName(const PerfHeader& header, const PerfEvent& event) {
 
 // True if each of its samples has the amount 1.
 bool IsCountedByItsAmount(const PerfEvent& event) {
-  return event.period == 1 && !event.is_clock() && !event.is_off_cpu;
+  return event.period == 1 && !event.is_clock() && !event.is_off_cpu && !event.field;
+}
+
+const char* UnitOf(const PerfEvent& event) {
+  if (event.is_clock() || event.is_off_cpu) return "nanoseconds";
+  return event.field && event.name.find("bytes") != std::string::npos ? "bytes" : "count";
+}
+
+// What a sample stands for. How long an absence lasts is known at its end. Nothing if the sample
+// lacks its field.
+std::optional<std::int64_t> AmountOf(const PerfEvent& event, const PerfSample& sample) {
+  if (event.is_off_cpu) return 0;
+  // A sample without a period counts for one.
+  if (!event.field) return std::max<std::int64_t>(Amount(sample.period), 1);
+  const std::optional<std::uint64_t> value = ValueOf(*event.field, sample.raw);
+  return value ? std::optional(Amount(*value)) : std::nullopt;
 }
 
 }  // namespace
@@ -154,8 +169,7 @@ void PerfAccount::AddColumnsOf(std::size_t number) {
     account.count_column = find_or_add(absl::StrCat(name, kSampleCountSuffix), "count");
   }
   if (event.is_off_cpu) off_cpu_event_ = number;
-  const bool is_time = event.is_clock() || event.is_off_cpu;
-  account.column = find_or_add(name, is_time ? "nanoseconds" : "count");
+  account.column = find_or_add(name, UnitOf(event));
   if (event.is_switch) account.switch_column = find_or_add("context-switches", "count");
 }
 
@@ -249,18 +263,17 @@ absl::Status PerfAccount::TakeSample(const PerfRecord& record, std::uint64_t tim
   PerfSample sample;
   if (!ParseSample(event, record.body, sample))
     return absl::InvalidArgumentError("a sample is shorter than it says");
+  const std::optional<std::int64_t> amount = AmountOf(event, sample);
+  if (!amount) return absl::InvalidArgumentError("a sample has no field of its tracepoint");
   Account& account = accounts_[number];
   if (IsIdle(event, sample)) {
     account.idle += sample.period;
     return absl::OkStatus();
   }
-  // A sample without a period counts for one. How long an absence lasts is known at its end.
-  const std::int64_t amount =
-      event.is_off_cpu ? 0 : std::max<std::int64_t>(Amount(sample.period), 1);
   ++account.samples;
-  account.amount = SaturatedSum(account.amount, amount);
+  account.amount = SaturatedSum(account.amount, *amount);
   CountSamples(account, 1);
-  if (account.column != 0) values_[account.column] = amount;
+  if (account.column != 0) values_[account.column] = *amount;
   const std::uint32_t labels = threads_.LabelsOf(sample.process, sample.thread);
   const std::uint32_t stack = builder_.Stack(stacks_->Of(event, sample, record.misc));
   const std::uint32_t row = builder_.AddRow(stack, labels, values_);

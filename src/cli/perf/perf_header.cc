@@ -7,6 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "perf_event_table.h"
 #include "perf_fields.h"
 
 namespace strobe::internal {
@@ -52,10 +53,9 @@ Section TakeSection(PerfFields& fields) {
 }
 
 std::string NameOf(const PerfEvent& event) {
-  if (event.type == PerfEvent::kHardware && event.config < kPerfHardwareEvents.size())
-    return std::string(kPerfHardwareEvents[event.config]);
-  if (event.type == PerfEvent::kSoftware && event.config < kPerfSoftwareEvents.size())
-    return std::string(kPerfSoftwareEvents[event.config]);
+  for (const KnownPerfEvent& known : kPerfEventTable) {
+    if (known.type == event.type && known.config == event.config) return std::string(known.name);
+  }
   return absl::StrCat("event-", event.type, "-", event.config);
 }
 

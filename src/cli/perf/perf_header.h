@@ -1,10 +1,10 @@
 // PerfHeader: what a perf.data file says of its records: the events, and the files of the code.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,21 +35,14 @@ enum PerfSampleBit : std::uint64_t {
   kPerfIdentifier = 1 << 16,
 };
 
-// The events of perf_event_open(2), by their numbers.
-inline constexpr std::array<std::string_view, 10> kPerfHardwareEvents = {"cycles",
-                                                                         "instructions",
-                                                                         "cache-references",
-                                                                         "cache-misses",
-                                                                         "branches",
-                                                                         "branch-misses",
-                                                                         "bus-cycles",
-                                                                         "stalled-cycles-frontend",
-                                                                         "stalled-cycles-backend",
-                                                                         "ref-cycles"};
-inline constexpr std::array<std::string_view, 12> kPerfSoftwareEvents = {
-    "cpu-clock",        "task-clock",   "page-faults",  "context-switches",
-    "cpu-migrations",   "minor-faults", "major-faults", "alignment-faults",
-    "emulation-faults", "dummy",        "bpf-output",   "cgroup-switches"};
+// Where a number is in what a tracepoint's samples bring (PERF_SAMPLE_RAW).
+struct TracepointField {
+  std::uint32_t offset = 0;
+  std::uint32_t bytes = 0;  // 1, 2, 4 or 8
+  bool is_signed = false;
+
+  bool operator==(const TracepointField&) const = default;
+};
 
 // An event that was recorded.
 struct PerfEvent {
@@ -66,11 +59,15 @@ struct PerfEvent {
   bool is_off_cpu = false;
   // Each of these samples is also one of the event context-switches.
   bool is_switch = false;
+  // The amount of a sample is this field's, and each event has a sample; else the sample counts for
+  // its period.
+  std::optional<TracepointField> field{};
   std::string name;
 
   static constexpr std::uint32_t kHardware = 0;
   static constexpr std::uint32_t kSoftware = 1;
   static constexpr std::uint32_t kTracepoint = 2;
+  static constexpr std::uint32_t kCache = 3;
 
   // True if its amounts are nanoseconds.
   [[nodiscard]] bool is_clock() const { return type == kSoftware && config <= 1; }

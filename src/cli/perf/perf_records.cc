@@ -209,7 +209,7 @@ bool ParseSample(const PerfEvent& event, std::span<const std::byte> body, PerfSa
   sample.period = has(kPerfPeriod) ? fields.Take<std::uint64_t>() : event.period;
   if (has(kPerfRead)) SkipRead(event, fields);
   if (has(kPerfCallchain)) sample.callchain = fields.TakeWords(fields.Take<std::uint64_t>());
-  if (has(kPerfRaw)) fields.TakeBytes(fields.Take<std::uint32_t>());
+  if (has(kPerfRaw)) sample.raw = fields.TakeBytes(fields.Take<std::uint32_t>());
   if (has(kPerfBranches)) SkipBranches(event, fields);
   if (has(kPerfRegisters)) {
     sample.registers_abi = fields.Take<std::uint64_t>();
@@ -226,6 +226,16 @@ bool ParseSample(const PerfEvent& event, std::span<const std::byte> body, PerfSa
     }
   }
   return fields.ok();
+}
+
+std::optional<std::uint64_t> ValueOf(const TracepointField& field, std::span<const std::byte> raw) {
+  std::uint64_t value = 0;
+  if (field.bytes == 0 || field.bytes > sizeof(value) || field.offset > raw.size() ||
+      raw.size() - field.offset < field.bytes)
+    return std::nullopt;
+  std::memcpy(&value, raw.data() + field.offset, field.bytes);  // the lowest byte first
+  const bool is_negative = field.is_signed && (value >> (8 * field.bytes - 1) & 1) != 0;
+  return is_negative ? 0 : value;
 }
 
 absl::Status PerfOrder::Add(const PerfRecord& record, std::uint64_t time) {

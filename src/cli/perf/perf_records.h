@@ -101,6 +101,7 @@ struct PerfSample {
   std::uint64_t time = 0;
   std::uint64_t period = 0;
   std::span<const std::byte> callchain{};  // words
+  std::span<const std::byte> raw{};        // of a tracepoint
   std::uint64_t registers_abi = 0;         // kNoRegisters, ...
   std::span<const std::byte> registers{};  // words, one for each bit of the event's registers
   std::span<const std::byte> stack{};
@@ -109,6 +110,8 @@ struct PerfSample {
 };
 // False if the sample is shorter than it says.
 bool ParseSample(const PerfEvent& event, std::span<const std::byte> body, PerfSample& sample);
+// The number in a sample's raw data; 0 for one below 0, nothing if the data ends before it.
+std::optional<std::uint64_t> ValueOf(const TracepointField& field, std::span<const std::byte> raw);
 
 // Puts the records of several CPUs in the order of their times. A copy of each record is kept until
 // no earlier one can come: perf marks rounds, in each of which it has read what every CPU had.

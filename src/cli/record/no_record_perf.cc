@@ -1,7 +1,10 @@
-// RecordPerf of systems that have no perf events, or whose stacks ProcessTable does not unwind.
+// RecordPerf and AddEvents where there are no perf events, or where no stacks are unwound.
+#include "commands/command_line.h"
 #include "record.h"
 
 namespace strobe::internal {
+
+void AddEvents(CommandLine& /*line*/) {}
 
 int RecordPerf(const RecordOptions& /*options*/, RecordingOutput& output) {
   return output.Fail("perf events are recorded on Linux and x86-64 only");

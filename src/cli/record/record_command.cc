@@ -103,9 +103,9 @@ void DeclarePerf(CLI::App& app, RecordOptions& options) {
   AddMode(app, "--perf", options, RecordingMode::kPerf, "Record by perf events of the kernel")
       .group(kOfPerf);
   app.add_option("-e,--events", options.events,
-                 "Record by perf events, and by these: task-clock, cpu-clock, cycles, page-faults, "
-                 "context-switches, off-cpu (the time that threads wait), tracepoints as "
-                 "sched:sched_switch, ...")
+                 "Record by perf events, and by these: task-clock, cycles, page-faults, off-cpu "
+                 "(the time that threads wait), and others that strobe events lists; tracepoints "
+                 "as sched:sched_switch, and their fields as kmem:kmalloc/bytes_alloc/")
       ->capture_default_str()
       ->group(kOfPerf);
   app.add_option("-c,--count", options.count, "Of other events, one sample for so many")

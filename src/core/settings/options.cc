@@ -211,6 +211,10 @@ constexpr std::array kTable = {
         "STROBE_RINGS_IN_CORES", "threads.rings_in_cores",
         "Whether core dumps have the rings, with the last samples of each thread: some MB "
         "(Linux)."),
+    Row<&ProfilerOptions::threads, &ThreadOptions::follow_forks, kSwitch>(
+        "STROBE_FOLLOW_FORKS", "threads.follow_forks",
+        "Whether a fork's child goes on: its thread is registered if the parent's is, and if a "
+        "session runs, the child begins one after 10 ms (Linux)."),
     Row<&ProfilerOptions::collector, &CollectorOptions::drain_period_ms, kDrainPeriod>(
         "STROBE_DRAIN_PERIOD_MS", "collector.drain_period_ms",
         "Time between two drains of the rings; less while they run full, up to a second while they "

@@ -326,6 +326,9 @@ LinuxPlatform::OwnThread LinuxPlatform::RunOnOwnThread(const char* name,
 }
 
 std::uint64_t LinuxPlatform::ForkCount() { return internal::ForkCount(); }
+void LinuxPlatform::FollowForks(void (*before)(), void (*in_child)()) {
+  internal::FollowForks(before, in_child);
+}
 bool LinuxPlatform::AtExit(void (*function)()) { return std::atexit(function) == 0; }
 
 void LinuxPlatform::WriteLine(const std::string& text) {

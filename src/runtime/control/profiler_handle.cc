@@ -4,9 +4,18 @@
 
 #include "strobe/base/keep_for_ever.h"
 #include "strobe/base/memory_guard.h"
+#include "strobe/platform/native.h"
 #include "strobe/runtime/channels/channel_arena.h"
 
 namespace strobe::internal {
+
+namespace {
+
+absl::Status CannotFollow() {
+  return absl::ResourceExhaustedError("as many profilers as possible follow forks already");
+}
+
+}  // namespace
 
 ProfilerHandle::ProfilerHandle(ProfilerOptions options, std::unique_ptr<const CoreFactory> factory)
     : factory_(std::move(factory)) {
@@ -14,6 +23,10 @@ ProfilerHandle::ProfilerHandle(ProfilerOptions options, std::unique_ptr<const Co
   static_cast<void>(HasMemoryFor([&] {
     options_ = factory_->WithEnvironment(std::move(options));
     core_.store(factory_->Make(options_).release(), std::memory_order_release);
+    if (*options_.threads.follow_forks && *options_.enabled) {
+      is_followed_ = ForkList::Add(this);
+      if (!is_followed_) Warn("threads.follow_forks", CannotFollow());
+    }
     if (*options_.sampling.toggle_signal == 0 || !*options_.enabled) return;
     const absl::Status status = ToggleStatus();
     if (!status.ok()) Warn("no signal begins a session", status);
@@ -21,14 +34,78 @@ ProfilerHandle::ProfilerHandle(ProfilerOptions options, std::unique_ptr<const Co
 }
 
 ProfilerHandle::~ProfilerHandle() {
+  if (is_followed_) ForkList::Remove(this);
+  EndSuccessorOfThisThread();
   AbstractCore* const core = core_.load(std::memory_order_acquire);
   if (core == nullptr) return;
   core->IsOfThisProcess() ? core->Retire() : KeepForEver(core);
 }
 
 Registration ProfilerHandle::RegisterThread(std::string_view name) {
+  EndSuccessorOfThisThread();
   AbstractCore* const core = Core();
   return core != nullptr ? core->RegisterThread(name) : Registration(OutOfMemory());
+}
+
+void ProfilerHandle::StartNoMore() {
+  if (!is_followed_) return;
+  will_start_.store(false, std::memory_order_relaxed);
+  ForkList::AwaitStarts();
+}
+
+absl::Status ProfilerHandle::Start() {
+  StartNoMore();
+  absl::Status status = Call(&AbstractCore::Start);
+  const bool was_started_for = was_started_for_.exchange(false, std::memory_order_acq_rel);
+  return was_started_for && status == AlreadyRunning() ? absl::OkStatus() : status;
+}
+
+absl::Status ProfilerHandle::Stop() {
+  StartNoMore();
+  was_started_for_.store(false, std::memory_order_relaxed);
+  return Call(&AbstractCore::Stop);
+}
+
+void ProfilerHandle::NoteBeforeFork() {
+  AbstractCore* const core = core_.load(std::memory_order_acquire);
+  note_ = {};
+  if (core == nullptr || !core->IsOfThisProcess()) return;
+  note_ = {.core = core,
+           .registration = core->FindOwnRegistration(),
+           .has_session = core->IsRunning() || will_start_.load(std::memory_order_relaxed)};
+}
+
+bool ProfilerHandle::GoOnInChild() {
+  successor_thread_.store(0, std::memory_order_relaxed);
+  was_started_for_.store(false, std::memory_order_relaxed);
+  will_start_.store(note_.has_session, std::memory_order_relaxed);
+  AbstractCore* const core = note_.registration.registered != nullptr ? Core() : nullptr;
+  if (core == nullptr) return note_.has_session;
+  Registration successor = core->RegisterThread(note_.registration.name);
+  if (successor.status().ok()) {
+    succeeded_core_ = note_.core;
+    succeeded_core_->SetSuccessor(note_.registration.registered, std::move(successor));
+    successor_thread_.store(NativePlatform::CurrentThreadId(), std::memory_order_relaxed);
+  } else {
+    Warn("a fork's child is not registered", successor.status());
+  }
+  return note_.has_session;
+}
+
+void ProfilerHandle::StartInChild() {
+  if (!will_start_.exchange(false, std::memory_order_acq_rel)) return;
+  was_started_for_.store(true, std::memory_order_release);
+  const absl::Status status = Call(&AbstractCore::Start);
+  if (status.ok()) return;
+  was_started_for_.store(false, std::memory_order_release);
+  if (status != AlreadyRunning()) Warn("a fork's child does not go on", status);
+}
+
+void ProfilerHandle::EndSuccessorOfThisThread() {
+  const std::uint64_t thread = successor_thread_.load(std::memory_order_relaxed);
+  if (thread == 0 || thread != NativePlatform::CurrentThreadId()) return;
+  successor_thread_.store(0, std::memory_order_relaxed);
+  succeeded_core_->EndSuccessor();
 }
 
 CodeRegistration ProfilerHandle::RegisterCode(const GeneratedCode& code) {

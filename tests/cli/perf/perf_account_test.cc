@@ -63,6 +63,37 @@ class PerfAccountTest : public ::testing::Test {
   PerfAccount account_{header_, files_, {}, ""};
 };
 
+// Samples of a tracepoint, whatever their period is, with a number of 4 bytes in their raw data.
+TEST_F(PerfAccountTest, ATracepointsFieldIsTheAmount) {
+  const AttributeBytes attributes{.type = PerfEvent::kTracepoint,
+                                  .config = 7,
+                                  .period = 3,
+                                  .sample_type = kPerfIp | kPerfThread | kPerfTime | kPerfRaw};
+  ASSERT_TRUE(header_.AddEvent(AsBytes(attributes.All()), {}).ok());
+  header_.events[0].name = "made:up/bytes";
+  header_.events[0].field = TracepointField{.offset = 2, .bytes = 4, .is_signed = true};
+  const auto sample = [&](const Bytes& raw) {
+    const Bytes body = Join({Word(0x1000), HalfWord(42), HalfWord(42), Word(5),
+                             HalfWord(static_cast<std::uint32_t>(raw.size())), raw});
+    return account_.Take(RecordOf(PerfRecordType::kSample, body, kFromUser), 5);
+  };
+  EXPECT_TRUE(sample({0xFF, 0xFF, 100, 0, 0, 0, 0xFF, 0xFF}).ok());
+  EXPECT_TRUE(sample({0, 0, 1, 1, 0, 0, 0, 0}).ok());
+  EXPECT_TRUE(sample({0, 0, 0xFE, 0xFF, 0xFF, 0xFF, 0, 0}).ok()) << "below 0 counts as 0";
+  EXPECT_FALSE(sample({0, 0, 1, 1}).ok());
+  const LoadedProfile loaded = Finish();
+  EXPECT_THAT(loaded.profile.value_types,
+              ElementsAre(ValueType{"samples", "count"}, ValueType{"made:up/bytes", "bytes"}));
+  std::int64_t samples = 0;
+  std::int64_t amount = 0;
+  for (std::size_t i = 0; i < loaded.profile.samples.size(); ++i) {
+    samples += loaded.profile.Values(i)[0];
+    amount += loaded.profile.Values(i)[1];
+  }
+  EXPECT_EQ(samples, 3);
+  EXPECT_EQ(amount, 100 + 257);
+}
+
 TEST_F(PerfAccountTest, EachEventHasAColumnAndACountOfItsSamples) {
   AddEvent(PerfEvent::kHardware, 0);
   AddEvent(PerfEvent::kSoftware, 1);

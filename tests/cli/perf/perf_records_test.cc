@@ -202,6 +202,7 @@ TEST(ParseSampleTest, TakesEachFieldAtItsPlace) {
   EXPECT_EQ(sample.thread, 8u);
   EXPECT_EQ(sample.time, 99u);
   EXPECT_EQ(sample.period, 5000u);
+  EXPECT_EQ(sample.raw.size(), 4u);
   ASSERT_EQ(sample.callchain.size(), 16u);
   EXPECT_EQ(PerfWord(sample.callchain, 1), 0xBu);
   EXPECT_EQ(sample.registers_abi, PerfSample::k64Bit);
@@ -244,6 +245,24 @@ TEST(ParseSampleTest, WhatASampleDoesNotHaveIsTheEvents) {
       << "a thread of the kernel has no registers and no stack";
   EXPECT_TRUE(sample.registers.empty());
   EXPECT_TRUE(sample.stack.empty());
+}
+
+TEST(ValueOfTest, TakesNumbersOfEachSizeAndSign) {
+  const Bytes raw = Join({Word(0x8877665544332211), Word(~std::uint64_t{0})});
+  const auto value = [&](TracepointField field) { return ValueOf(field, AsBytes(raw)); };
+  EXPECT_EQ(value({.offset = 0, .bytes = 1}), 0x11u);
+  EXPECT_EQ(value({.offset = 1, .bytes = 2}), 0x3322u);
+  EXPECT_EQ(value({.offset = 4, .bytes = 4}), 0x88776655u);
+  EXPECT_EQ(value({.offset = 0, .bytes = 8}), 0x8877665544332211u);
+  EXPECT_EQ(value({.offset = 0, .bytes = 4, .is_signed = true}), 0x44332211u);
+  for (const std::uint32_t bytes : {1u, 2u, 4u, 8u}) {
+    EXPECT_EQ(value({.offset = 8, .bytes = bytes, .is_signed = true}), 0u) << "-1, " << bytes;
+    EXPECT_EQ(value({.offset = 16 - bytes, .bytes = bytes}), ~std::uint64_t{0} >> (64 - 8 * bytes));
+    EXPECT_FALSE(value({.offset = 17 - bytes, .bytes = bytes}).has_value()) << "cut off";
+  }
+  EXPECT_FALSE(value({.offset = 0xFFFFFFFF, .bytes = 8}).has_value());
+  EXPECT_FALSE(value({.offset = 0, .bytes = 0}).has_value());
+  EXPECT_FALSE(value({.offset = 0, .bytes = 16}).has_value());
 }
 
 // Gives records whose misc is their number, and collects those that come out.

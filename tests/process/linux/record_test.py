@@ -176,6 +176,37 @@ def record_switches(test):
     check(end[0] - begin[0] - lost <= asleep <= switches, "%d switches in a sleep and %d lost, from %r to %r" % (asleep, lost, begin, end))
 
 
+# Writes so many bytes by so many calls; says its process id.
+WRITER = """
+import os
+file = os.open("/dev/null", os.O_WRONLY)
+def write_most():
+    for _ in range(300): os.write(file, b"x" * 5000)
+def write_little():
+    for _ in range(50): os.write(file, b"x" * 7)
+write_most()
+write_little()
+"""
+
+
+def record_fields(test):
+    """The bytes that a program writes, by a field of a tracepoint: each call has a sample, and its bytes are the amount."""
+    output, errors = test.record("-e", "syscalls:sys_enter_write/count/,task-clock", "--stack-bytes", 1024, "-o", "field.pb.gz", "--", sys.executable, "-c", WRITER, status=None)
+    if "tracepoint" in errors and ("no tracepoint" in errors or "root" in errors):
+        return skip("fields of tracepoints", errors.strip())
+    check("field.pb.gz" in errors, "a field of a tracepoint: " + errors)
+    profile = test.profile("field.pb.gz")
+    check(profile.types == ["samples", "syscalls:sys_enter_write/count", "cpu_samples", "cpu"], "value types: %r" % profile.types)
+    lost = column(profile, "samples", rows_with(profile, "[lost]"))
+    # The interpreter itself writes nothing else.
+    count, written = column(profile, "samples"), column(profile, "syscalls:sys_enter_write/count")
+    print("%d calls, %d bytes, %d lost" % (count, written, lost))
+    check(lost > 0 or (count, written) == (350, 300 * 5000 + 50 * 7), "%d calls, %d bytes" % (count, written))
+    for wrong in "syscalls:sys_enter_write/counts/", "syscalls:sys_enter_write/count":
+        _, errors = test.record("-e", wrong, "true", status=1)
+        check("count" in errors and errors.count("\n") == 1, "a wrong field: " + errors)
+
+
 # Sleeps, and waits for a thread that is busy; says how long it was off its CPU, in all, asleep and waiting, and how long it ran.
 OFF_CPU = """
 import threading, time
@@ -463,7 +494,7 @@ def main():
         if b"refused" in first.stderr:
             print("skipped: " + first.stderr.decode(errors="replace").strip())
             return SKIPPED
-        for part in (record_a_command, record_late_threads, record_family, record_switches, record_off_cpu, record_absent, record_generated, record_dumped, record_dumped_in_container, record_python, record_losses, pass_on,
+        for part in (record_a_command, record_late_threads, record_family, record_switches, record_fields, record_off_cpu, record_absent, record_generated, record_dumped, record_dumped_in_container, record_python, record_losses, pass_on,
                      refuse, record_in_container, record_generated_in_container, record_replaced):
             # False: what need not be sampled was not.
             work_until(lambda seen: failures or seen is not False, lambda part=part: part(test), part.__name__)

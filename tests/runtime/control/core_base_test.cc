@@ -38,6 +38,8 @@ class NotingCore final : public CoreBase<Manual> {
                    const NativeRegisters* /*registers*/) noexcept override {
     return false;
   }
+  [[nodiscard]] bool IsRunning() const override { return is_running_; }
+  [[nodiscard]] OwnRegistration FindOwnRegistration() const override { return {}; }
 
   absl::Status begin_status;
   absl::Status may_stop;
@@ -65,7 +67,6 @@ class NotingCore final : public CoreBase<Manual> {
     Note("c");
     return absl::UnimplementedError("no code");
   }
-  [[nodiscard]] bool IsRunning() const override { return is_running_; }
   [[nodiscard]] Stats TryToCollectStats() override {
     Note("s");
     Stats stats;

@@ -52,6 +52,8 @@ class FakeCore final : public AbstractCore {
     ++calls_.retired;
     delete this;
   }
+  [[nodiscard]] bool IsRunning() const override { return false; }
+  [[nodiscard]] OwnRegistration FindOwnRegistration() const override { return {}; }
 
  private:
   Calls& calls_;

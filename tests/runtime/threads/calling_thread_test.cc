@@ -57,8 +57,8 @@ TEST_F(CallingThreadTest, RegistrationsWithSeveralProfilersEndInAnyOrder) {
   UnregisterCallingThread(second, b);
   EXPECT_EQ(RegistrationLinks(), c);
   EXPECT_EQ(c->next, a);
-  EXPECT_FALSE(IsCallingThreadRegistered(second));
-  EXPECT_TRUE(IsCallingThreadRegistered(third));
+  EXPECT_EQ(FindCallingThread(second), nullptr);
+  EXPECT_EQ(FindCallingThread(third), c);
   UnregisterCallingThread(third, c);
   UnregisterCallingThread(registry_, a);
   EXPECT_EQ(RegistrationLinks(), nullptr);

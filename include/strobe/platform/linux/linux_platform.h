@@ -114,6 +114,7 @@ struct LinuxPlatform {
   static std::vector<int> Cpus();
   static bool IsSaturated();
   static std::uint64_t ForkCount();
+  static void FollowForks(void (*before)(), void (*in_child)());
   static bool AtExit(void (*function)());
   static void WriteLine(const std::string& text);
   static Mapping MapMemory(std::uint64_t bytes);

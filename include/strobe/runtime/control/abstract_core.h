@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -49,6 +50,34 @@ class AbstractCore : public RegistrationOwner {
   // The Profiler's destructor calls this. Ends the session. Deletes the object, at once or when its
   // last registration ends.
   virtual void Retire() = 0;
+
+  // For threads.follow_forks, on the thread that forks next: neither of the two waits for a lock.
+  [[nodiscard]] virtual bool IsRunning() const = 0;
+  // The calling thread's registration; `registered` is nullptr without one.
+  struct OwnRegistration {
+    void* registered = nullptr;
+    std::string_view name;
+  };
+  [[nodiscard]] virtual OwnRegistration FindOwnRegistration() const = 0;
+
+  // In a fork's child, of the core that the fork has left behind: when `registered`, which the
+  // parent has made, ends in the child, so does its `successor`, a registration with the child's
+  // core. Called by the child's thread.
+  void SetSuccessor(const void* registered, Registration successor) noexcept {
+    succeeded_ = registered;
+    successor_ = std::move(successor);
+  }
+  void EndSuccessor() noexcept { const Registration ended = std::move(successor_); }
+
+ protected:
+  // The end of a registration in a process that has not made it.
+  void EndSuccessorOf(const void* registered) noexcept {
+    if (registered == succeeded_) EndSuccessor();
+  }
+
+ private:
+  const void* succeeded_ = nullptr;
+  Registration successor_;
 };
 
 // Holds a Profiler's parts for as long as the Profiler lives.

@@ -62,7 +62,8 @@ class CoreBase : public AbstractCore, private StoppedAtExit {
 
   // See RegistrationOwner.
   void EndRegistration(void* registered, std::uint64_t thread_id) final {
-    if (!IsOfThisProcess() || !MayEndRegistration<Platform>(thread_id, this)) return;
+    if (!IsOfThisProcess()) return EndSuccessorOf(registered);
+    if (!MayEndRegistration<Platform>(thread_id, this)) return;
     if (Unregister(registered, thread_id)) delete this;
   }
 
@@ -218,7 +219,6 @@ class CoreBase : public AbstractCore, private StoppedAtExit {
   virtual absl::StatusOr<std::shared_ptr<GeneratedCodeOwner>> TryToOpenCode() = 0;
 
   // The session. Callable from any thread.
-  [[nodiscard]] virtual bool IsRunning() const = 0;
   [[nodiscard]] virtual Stats TryToCollectStats() = 0;
   [[nodiscard]] virtual std::string TryToDiagnose() = 0;
   // Holds no lock while it waits.

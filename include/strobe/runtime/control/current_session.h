@@ -1,6 +1,7 @@
 // CurrentSession: the session that runs now, if there is one, and what is left of earlier ones.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -29,6 +30,8 @@ class CurrentSession {
     const std::lock_guard lock(mutex_);
     return running_;
   }
+  // Takes no lock.
+  [[nodiscard]] bool IsRunning() const { return is_running_.load(std::memory_order_relaxed); }
 
   // Makes room for what a further session leaves. ResourceExhausted if too many exporters hang.
   absl::Status MakeRoom() {
@@ -39,12 +42,14 @@ class CurrentSession {
   void Set(Pointer running) {
     const std::lock_guard lock(mutex_);
     running_ = std::move(running);
+    is_running_.store(true, std::memory_order_relaxed);
   }
   // The session that runs has ended. Keeps its export worker while that hangs, and its account.
   void Clear() {
     const std::lock_guard lock(mutex_);
     ended_exports_.Add(running_->worker());
     running_ = nullptr;
+    is_running_.store(false, std::memory_order_relaxed);
   }
 
   // Notes what a Start has returned.
@@ -71,6 +76,7 @@ class CurrentSession {
  private:
   mutable std::mutex mutex_;  // never locked during a wait
   Pointer running_;
+  std::atomic<bool> is_running_{false};
   absl::Status last_start_;
   bool was_started_ = false;
   EndedExports<typename Running::Worker> ended_exports_;

@@ -68,6 +68,13 @@ class ProfilerCore final : public CoreBase<typename Traits::Platform> {
     }
   }
 
+  [[nodiscard]] bool IsRunning() const override { return current_.IsRunning(); }
+  [[nodiscard]] AbstractCore::OwnRegistration FindOwnRegistration() const override {
+    Thread* const thread = FindCallingThread(registry_);
+    if (thread == nullptr) return {};
+    return {.registered = thread, .name = thread->name};
+  }
+
  private:
   using Running = typename CurrentSession<RunningSession<Traits>>::Pointer;
 
@@ -102,7 +109,6 @@ class ProfilerCore final : public CoreBase<typename Traits::Platform> {
     return code_;
   }
 
-  [[nodiscard]] bool IsRunning() const override { return current_.Get() != nullptr; }
   void NoteStart(const absl::Status& status) override { current_.NoteStart(status); }
   [[nodiscard]] std::size_t arena_number() const override { return registry_.arena()->number(); }
   [[nodiscard]] std::chrono::nanoseconds StopPatience() const override {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,12 +18,13 @@
 #include "strobe/core/registration.h"
 #include "strobe/core/stats.h"
 #include "strobe/runtime/control/abstract_core.h"
+#include "strobe/runtime/control/fork_list.h"
 
 namespace strobe {
 namespace STROBE_HIDDEN internal {
 
 // BasicProfiler documents the functions. Thread-safe.
-class ProfilerHandle {
+class ProfilerHandle : private FollowsForks {
  public:
   // If memory runs out, or has run out for `factory`, all calls report that.
   ProfilerHandle(ProfilerOptions options, std::unique_ptr<const CoreFactory> factory);
@@ -32,8 +34,8 @@ class ProfilerHandle {
 
   Registration RegisterThread(std::string_view name);
   CodeRegistration RegisterCode(const GeneratedCode& code);
-  absl::Status Start() { return Call(&AbstractCore::Start); }
-  absl::Status Stop() { return Call(&AbstractCore::Stop); }
+  absl::Status Start();
+  absl::Status Stop();
   absl::Status Flush() { return Call(&AbstractCore::Flush); }
   absl::StatusOr<Profile> Record(const RecordingOptions& options);
   bool CaptureHere(const EventSample& event, const NativeRegisters* registers) const noexcept;
@@ -52,10 +54,31 @@ class ProfilerHandle {
   // hold its locks.
   AbstractCore* Core();
   absl::Status Call(absl::Status (AbstractCore::*function)());
+  // The program's own calls come before what a followed fork does by itself.
+  void EndSuccessorOfThisThread();
+  void StartNoMore();
+
+  void NoteBeforeFork() override;
+  bool GoOnInChild() override;
+  void StartInChild() override;
 
   ProfilerOptions options_;  // never changes after construction
   const std::unique_ptr<const CoreFactory> factory_;
   std::atomic<AbstractCore*> core_{nullptr};
+
+  // For threads.follow_forks. The forking thread writes the note, and reads it in the child.
+  struct NoteOfFork {
+    AbstractCore* core = nullptr;  // nullptr: nothing goes on
+    AbstractCore::OwnRegistration registration;
+    bool has_session = false;
+  };
+  bool is_followed_ = false;
+  NoteOfFork note_;
+  // In a child: the thread whose registration is a successor, and the core that has the successor.
+  std::atomic<std::uint64_t> successor_thread_{0};  // 0 for none
+  AbstractCore* succeeded_core_ = nullptr;
+  std::atomic<bool> will_start_{false};       // once the child has lived long enough
+  std::atomic<bool> was_started_for_{false};  // the program, which has not called Start itself
 };
 
 }  // namespace internal

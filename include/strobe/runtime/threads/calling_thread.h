@@ -21,18 +21,20 @@
 namespace strobe {
 namespace STROBE_HIDDEN internal {
 
-// True if the calling thread has a registration with this registry, which must be open.
+// The calling thread's registration with this registry; nullptr if it has none. Takes no lock.
 template <class Traits>
-bool IsCallingThreadRegistered(const ThreadRegistry<Traits>& registry) {
-  ChannelArena<Traits>& arena = *registry.arena();
-  for (const RegistrationLink* link = RegistrationLinks(); link != nullptr; link = link->next) {
+RegisteredThread<Traits>* FindCallingThread(const ThreadRegistry<Traits>& registry) {
+  ChannelArena<Traits>* const arena = registry.arena();
+  if (arena == nullptr) return nullptr;
+  for (RegistrationLink* link = RegistrationLinks(); link != nullptr; link = link->next) {
     // The arena's number is not enough: the link may belong to a registration that a fork has left
     // to the parent.
-    if (link->token->arena != arena.number()) continue;
-    const auto* const channel = arena.Find(link->token->index);
-    if (channel != nullptr && &channel->token == link->token) return true;
+    if (link->token->arena != arena->number()) continue;
+    const auto* const channel = arena->Find(link->token->index);
+    if (channel != nullptr && &channel->token == link->token)
+      return static_cast<RegisteredThread<Traits>*>(link);
   }
-  return false;
+  return nullptr;
 }
 
 // What the options ask for the threads that register.
@@ -78,7 +80,7 @@ absl::StatusOr<RegisteredThread<Traits>*> RegisterCallingThread(ThreadRegistry<T
   using Platform = typename Traits::Platform;
   using Thread = RegisteredThread<Traits>;
   if (absl::Status status = registry.Open(); !status.ok()) return status;
-  if (IsCallingThreadRegistered(registry))
+  if (FindCallingThread(registry) != nullptr)
     return absl::AlreadyExistsError("this thread is registered with this profiler already");
   absl::StatusOr<Thread*> thread =
       registry.Register(Platform::CurrentThread(), SanitizedThreadName(name), [&](Thread& own) {

@@ -61,6 +61,8 @@ class RemoteChannels {
   // Of the calling thread.
   virtual absl::StatusOr<Entry> Register(std::string_view name, const SignalInUse& signal,
                                          const ThreadNeeds& needs) = 0;
+  // Without a `registered` if the calling thread is not registered.
+  [[nodiscard]] virtual Entry OfCallingThread() const = 0;
   // The registration's end begins: no session may attach the thread any more. Returns its
   // channel's number.
   virtual std::uint32_t BeginToEnd(void* registered) = 0;
@@ -131,6 +133,10 @@ class ChannelsOf final : public RemoteChannels {
     const absl::StatusOr<Thread*> thread = RegisterCallingThread(registry_, name, signal, needs);
     if (!thread.ok()) return thread.status();
     return EntryOf(**thread);
+  }
+  [[nodiscard]] Entry OfCallingThread() const override {
+    const Thread* const thread = FindCallingThread(registry_);
+    return thread != nullptr ? EntryOf(*thread) : Entry{};
   }
   std::uint32_t BeginToEnd(void* registered) override {
     Thread& thread = *static_cast<Thread*>(registered);

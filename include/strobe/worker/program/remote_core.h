@@ -47,6 +47,10 @@ class RemoteCore final : public CoreBase<RemotePlatform> {
   ~RemoteCore() override;  // no thread may be registered
 
   bool CaptureHere(const EventSample& event, const NativeRegisters* registers) noexcept override;
+  [[nodiscard]] bool IsRunning() const override {
+    return is_running_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] OwnRegistration FindOwnRegistration() const override;
 
  private:
   // See CoreBase.
@@ -55,9 +59,6 @@ class RemoteCore final : public CoreBase<RemotePlatform> {
   bool Unregister(void* registered, std::uint64_t thread_id) override;
   std::size_t Orphan() override { return channels_->Orphan(); }
   absl::StatusOr<std::shared_ptr<GeneratedCodeOwner>> TryToOpenCode() override;
-  [[nodiscard]] bool IsRunning() const override {
-    return is_running_.load(std::memory_order_acquire);
-  }
   [[nodiscard]] Stats TryToCollectStats() override;
   [[nodiscard]] std::string TryToDiagnose() override;
   [[nodiscard]] absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options) override;

@@ -164,8 +164,10 @@ perf_event_attr PerfEvents::AttributesOf(std::size_t request, const PerfTarget& 
   attributes.sample_type = kPerfIdentifier | kPerfIp | kPerfThread | kPerfTime | kPerfPeriod |
                            kPerfRegisters | kPerfStack;
   if (sees_kernel_) attributes.sample_type |= kPerfCallchain;
-  // To say the period in samples, the kernel would have one for each event, whatever the period is.
-  if (!asked.has_rate()) attributes.sample_type &= ~std::uint64_t{kPerfPeriod};
+  // To say the period in samples, the kernel has one for each event, whatever the period is: as the
+  // amounts of a field need it. Of some tracepoints an event else has many samples.
+  if (!asked.has_rate() && !asked.field) attributes.sample_type &= ~std::uint64_t{kPerfPeriod};
+  if (asked.field) attributes.sample_type |= kPerfRaw;
   attributes.exclude_callchain_user = 1;
   attributes.exclude_kernel = !sees_kernel_ || !asked.counts_kernel;
   attributes.exclude_user = !asked.counts_user;
@@ -215,6 +217,7 @@ absl::StatusOr<Descriptor> PerfEvents::Open(std::size_t request, int cpu,
       header_.events.back().name = asked.name;
       header_.events.back().is_off_cpu = asked.is_off_cpu;
       header_.events.back().is_switch = asked.is_switch;
+      header_.events.back().field = asked.field;
       return descriptor;
     }
     // The first event decides for all: their samples have the same fields.
@@ -254,7 +257,12 @@ absl::Status PerfEvents::Refused(int error, std::size_t request, const PerfTarge
                       .target = target.name,
                       .paranoid = ReadParanoid(),
                       .has_filter = HasCallFilter(),
-                      .is_of_cpus = target.is_of_cpus()};
+                      .is_of_cpus = target.is_of_cpus(),
+                      .has_field = options_.requests[request].field.has_value()};
+  // A CPU that has no such counter may say that the event is wrong.
+  const std::uint32_t type = options_.requests[request].type;
+  if (error == EINVAL && (type == PerfEvent::kHardware || type == PerfEvent::kCache))
+    refusal.error = ENOENT;
   if (!target.is_of_cpus() && !MayTrace(target)) refusal.untraced = WhyUntraced(target);
   return absl::Status(code, RefusalText(refusal));
 }
@@ -287,7 +295,9 @@ std::vector<PerfAccount::Total> PerfEvents::Totals() const {
     // A clock counts the kernel's part, too, if its samples leave that out; and the idle task's.
     const PerfRequest& asked = options_.requests[opened.request];
     const bool is_whole = asked.counts_user && asked.counts_kernel && !counts_idle_;
-    if (is_whole || !asked.is_clock()) total.amount = total.amount.value_or(0) + words[0];
+    // What is counted of a field are the events, not their amounts.
+    if ((is_whole || !asked.is_clock()) && !asked.field)
+      total.amount = total.amount.value_or(0) + words[0];
   }
   return totals;
 }

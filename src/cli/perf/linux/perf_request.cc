@@ -10,46 +10,27 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "perf/perf_event_table.h"
 #include "perf/perf_header.h"
+#include "tracepoint_format.h"
 
 namespace strobe::internal {
 namespace {
 
 constexpr std::uint64_t kContextSwitches = 3;  // of software events
 constexpr std::uint64_t kMigrations = 4;
-// The time between switches off a CPU and onto it.
-constexpr const char* kOffCpu = "off-cpu";
-constexpr std::size_t kFirstOfEmulation = 7;  // software events from there on have no samples
+constexpr const char* kOffCpuColumn = "off_cpu";
 
-// Other names of events.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kAliases{
-    {{"cs", "context-switches"},
-     {"faults", "page-faults"},
-     {"migrations", "cpu-migrations"},
-     {"cpu-cycles", "cycles"},
-     {"branch-instructions", "branches"},
-     {"idle-cycles-frontend", "stalled-cycles-frontend"},
-     {"idle-cycles-backend", "stalled-cycles-backend"}}};
+// What other profilers count by names of events, and `strobe record` by options of its own.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kOptionsInstead{
+    {{"ALLOC", "--alloc"}, {"sALLOC", "--alloc"}, {"alloc", "--alloc"}, {"sWALL", "--wall"}}};
 
 // What needs no right at all.
 constexpr const char* kInstead = "Strobe in the program itself needs no such right";
 
-std::optional<PerfRequest> Listed(std::string_view name, std::uint32_t type,
-                                  std::span<const std::string_view> names) {
-  const auto found = std::ranges::find(names, name);
-  if (found == names.end()) return std::nullopt;
-  return PerfRequest{std::string(name), type, static_cast<std::uint64_t>(found - names.begin())};
-}
-
-// "sched:sched_switch": its number is in a file.
-absl::StatusOr<PerfRequest> Tracepoint(const std::string& name, const std::string& tracing) {
-  const std::size_t colon = name.find(':');
-  const std::string path =
-      absl::StrCat(tracing, "/events/", name.substr(0, colon), "/", name.substr(colon + 1), "/id");
-  PerfRequest request{name, PerfEvent::kTracepoint, 0};
-  errno = 0;
-  if (name.find("..") == std::string::npos && std::ifstream(path) >> request.config) return request;
-  if (errno == EACCES || errno == EPERM) {
+// Why a file of a tracepoint, with that errno, cannot be read.
+absl::Status NoTracepoint(const std::string& name, const std::string& tracing, int error) {
+  if (error == EACCES || error == EPERM) {
     return absl::PermissionDeniedError(
         absl::StrCat("only root may look up the tracepoint ", name, " in ", tracing));
   }
@@ -57,30 +38,71 @@ absl::StatusOr<PerfRequest> Tracepoint(const std::string& name, const std::strin
       absl::StrCat("there is no tracepoint ", name, " in ", tracing, " (is tracefs mounted?)"));
 }
 
-std::span<const std::string_view> SoftwareEvents() {
-  return std::span(kPerfSoftwareEvents).first(kFirstOfEmulation);
+// The field of a tracepoint whose directory that is.
+absl::StatusOr<TracepointField> FieldOf(const std::string& name, const std::string& field,
+                                        const std::string& directory, const std::string& tracing) {
+  errno = 0;
+  std::ifstream file(directory + "/format", std::ios::binary);
+  std::string text(kMaxFormatBytes, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.empty()) return NoTracepoint(name, tracing, errno);
+  absl::StatusOr<TracepointField> found = ParseTracepointField(text, field);
+  if (found.ok()) return found;
+  return absl::InvalidArgumentError(absl::StrCat(name, ": ", found.status().message()));
+}
+
+// "sched:sched_switch" or "kmem:kmalloc/bytes_alloc/": the number and the field are in files.
+absl::StatusOr<PerfRequest> Tracepoint(const std::string& text, const std::string& tracing) {
+  const std::size_t slash = text.find('/');
+  const std::string name = text.substr(0, slash);
+  const std::size_t colon = name.find(':');
+  const std::string directory =
+      absl::StrCat(tracing, "/events/", name.substr(0, colon), "/", name.substr(colon + 1));
+  PerfRequest request{name, PerfEvent::kTracepoint, 0};
+  errno = 0;
+  if (name.find("..") != std::string::npos || !(std::ifstream(directory + "/id") >> request.config))
+    return NoTracepoint(name, tracing, errno);
+  if (slash == std::string::npos) return request;
+  std::string field = text.substr(slash + 1);
+  if (!field.ends_with('/') || field.size() < 2 || field.find('/') + 1 != field.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(text, ": expected a field between two slashes, as kmem:kmalloc/bytes_alloc/"));
+  }
+  field.pop_back();
+  const absl::StatusOr<TracepointField> found = FieldOf(name, field, directory, tracing);
+  if (!found.ok()) return found.status();
+  request.name = absl::StrCat(name, "/", field);
+  request.field = *found;
+  return request;
 }
 
 absl::Status NoSuchEvent(const std::string& name) {
-  std::string known = kOffCpu;
-  for (const std::string_view event : SoftwareEvents())
-    absl::StrAppend(&known, ", ", std::string(event));
-  for (const std::string_view event : kPerfHardwareEvents)
-    absl::StrAppend(&known, ", ", std::string(event));
-  for (const auto& [alias, event] : kAliases) absl::StrAppend(&known, ", ", std::string(alias));
+  for (const auto& [other, option] : kOptionsInstead) {
+    if (name == other)
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " is no event of the kernel's: a preloaded library samples it, by ",
+                       std::string(option), " in place of -e"));
+  }
+  std::string known;
+  for (const KnownPerfEvent& event : kPerfEventTable) {
+    if (IsRecordable(event))
+      absl::StrAppend(&known, known.empty() ? "" : ", ", std::string(event.name));
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "there is no event ", name, ": expected ", known,
       ", or a tracepoint as sched:sched_switch; behind each :u counts the program alone, and :k "
-      "the kernel"));
+      "the kernel; strobe events has their other names"));
 }
 
 absl::StatusOr<PerfRequest> ParseName(std::string_view name, const std::string& tracing) {
-  if (name == kOffCpu)
-    return PerfRequest{"off_cpu", PerfEvent::kSoftware, kContextSwitches, /*is_off_cpu=*/true};
-  const auto alias = std::ranges::find(kAliases, name, [](const auto& pair) { return pair.first; });
-  if (alias != kAliases.end()) name = alias->second;
-  if (auto found = Listed(name, PerfEvent::kSoftware, SoftwareEvents())) return *found;
-  if (auto found = Listed(name, PerfEvent::kHardware, kPerfHardwareEvents)) return *found;
+  for (const KnownPerfEvent& event : kPerfEventTable) {
+    bool is_meant = false;
+    VisitNames(event, [&](std::string_view one) { is_meant = is_meant || one == name; });
+    if (!is_meant || !IsRecordable(event)) continue;
+    return PerfRequest{event.is_off_cpu ? kOffCpuColumn : std::string(event.name), event.type,
+                       event.config, event.is_off_cpu};
+  }
   const std::string text(name);
   return text.find(':') != std::string::npos ? Tracepoint(text, tracing) : NoSuchEvent(text);
 }
@@ -112,7 +134,9 @@ absl::StatusOr<PerfRequest> ParseRequest(std::string_view name, const std::strin
 
 bool PerfRequest::is_clock() const { return type == PerfEvent::kSoftware && config <= 1; }
 
-bool PerfRequest::has_rate() const { return is_clock() || type == PerfEvent::kHardware; }
+bool PerfRequest::has_rate() const {
+  return is_clock() || type == PerfEvent::kHardware || type == PerfEvent::kCache;
+}
 
 bool PerfRequest::is_of_kernel() const {
   return type == PerfEvent::kTracepoint ||
@@ -132,6 +156,15 @@ absl::StatusOr<std::vector<PerfRequest>> ParsePerfRequests(std::string_view list
     if (same == requests.end()) {
       requests.push_back(*std::move(request));
       continue;
+    }
+    if (same->field && request->field && same->field != request->field) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          same->name, " and ", request->name,
+          " are fields of one tracepoint, whose samples have one amount: name one of them"));
+    }
+    if (request->field) {
+      same->field = request->field;
+      same->name = request->name;
     }
     same->counts_user = same->counts_user || request->counts_user;
     same->counts_kernel = same->counts_kernel || request->counts_kernel;
@@ -170,6 +203,14 @@ std::string RefusalText(const PerfRefusal& refusal) {
     default: return absl::StrCat(refused, std::strerror(refusal.error));
   }
   if (!refusal.untraced.empty()) return refused + refusal.untraced;
+  if (refusal.has_field && refusal.error == EPERM && !refusal.has_filter) {
+    const std::string is = refusal.paranoid == PerfRefusal::kNoParanoid
+                               ? ""
+                               : absl::StrCat("is ", refusal.paranoid, ", and ");
+    return absl::StrCat(
+        refused, "the fields of a tracepoint are root's to see: ", "kernel.perf_event_paranoid ",
+        is, "-1 would allow them, as CAP_PERFMON does; run as root");
+  }
   // What its level forbids, the kernel refuses by EACCES.
   if (refusal.error == EPERM && refusal.has_filter) {
     return absl::StrCat(

@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "perf/perf_header.h"
 
 namespace strobe::internal {
 
@@ -17,6 +19,8 @@ struct PerfRequest {
   std::uint64_t config = 0;
   bool is_off_cpu = false;  // see PerfEvent
   bool is_switch = false;
+  // See PerfEvent.
+  std::optional<TracepointField> field{};
   // Whether it counts what programs do themselves, and what the kernel does for them.
   bool counts_user = true;
   bool counts_kernel = true;
@@ -30,11 +34,12 @@ struct PerfRequest {
 
 inline constexpr std::size_t kMaxPerfRequests = 16;
 
-// The events of a list as "task-clock,page-faults:u,sched:sched_switch", by perf's names and
-// aliases; ":u" counts the program alone, ":k" the kernel. Two of one event become one,
-// because the kernel gives the samples of both the id of one. The numbers of tracepoints
-// are below `tracing`, a directory as /sys/kernel/tracing. InvalidArgument for a name that is none,
-// with what is to be done where it cannot be looked up.
+// The events of a list as "task-clock,page-faults:u,sched:sched_switch,kmem:kmalloc/bytes_alloc/",
+// by the names of kPerfEventTable; ":u" counts the program alone, ":k" the kernel. Between slashes
+// is the field of a tracepoint that a sample's amount is. Two of one event become one, because the
+// kernel gives the samples of both the id of one. Tracepoints are below `tracing`, a directory as
+// /sys/kernel/tracing. InvalidArgument for a name that is none, with what is to be done where it
+// cannot be looked up.
 absl::StatusOr<std::vector<PerfRequest>> ParsePerfRequests(std::string_view list,
                                                            const std::string& tracing);
 
@@ -46,6 +51,7 @@ struct PerfRefusal {
   int paranoid = kNoParanoid;  // kernel.perf_event_paranoid
   bool has_filter = false;     // this process is under a seccomp filter
   bool is_of_cpus = false;     // the target is all that runs
+  bool has_field = false;      // the event is a tracepoint's field
   std::string untraced{};      // why this user may not look into the target; empty if it may
 
   static constexpr int kNoParanoid = -100;  // it cannot be read

@@ -1,6 +1,7 @@
 #include "perf_session.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <optional>
 #include <utility>
@@ -19,6 +20,7 @@ using SteadyClock = std::chrono::steady_clock;
 // Not a round rate: it does not keep step with what happens a hundred times a second.
 constexpr double kDefaultHz = 99;
 constexpr const char* kTracing = "/sys/kernel/tracing";
+constexpr const char* kTracingBefore = "/sys/kernel/debug/tracing";  // where some mount it
 
 // What a process in a container has mapped is below its own root.
 SymbolSearch SearchOf(const RecordOptions& options) {
@@ -52,7 +54,11 @@ PerfEventOptions EventsOf(const RecordOptions& options, std::vector<PerfRequest>
 }  // namespace
 
 absl::StatusOr<std::vector<PerfRequest>> RequestsOf(const RecordOptions& options) {
-  return ParsePerfRequests(options.events, kTracing);
+  const auto is_mounted = [](const char* tracing) {
+    return access(absl::StrCat(tracing, "/events").c_str(), F_OK) == 0;
+  };
+  const bool is_elsewhere = !is_mounted(kTracing) && is_mounted(kTracingBefore);
+  return ParsePerfRequests(options.events, is_elsewhere ? kTracingBefore : kTracing);
 }
 
 sigset_t SignalsThatStop(std::initializer_list<int> more) {

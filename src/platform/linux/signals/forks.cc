@@ -42,6 +42,15 @@ constinit std::atomic<std::uint64_t> fork_count{0};
 
 constinit BriefLock loader_lock;
 
+// Of FollowForks; nullptr without.
+using ForkHook = void (*)();
+constinit std::atomic<ForkHook> hook_before{nullptr};
+constinit std::atomic<ForkHook> hook_in_child{nullptr};
+
+void Call(const std::atomic<ForkHook>& hook) {
+  if (const ForkHook function = hook.load(std::memory_order_acquire)) function();
+}
+
 // One thread forks at a time. The forking thread owns the variables that follow.
 constinit BriefLock fork_lock;
 constinit std::atomic<pthread_t> forking_thread{};
@@ -83,6 +92,7 @@ void BeforeFork() {
   }
   fork_lock.lock();
   forking_thread.store(pthread_self(), std::memory_order_relaxed);
+  Call(hook_before);
   has_loader_lock = LoaderMutex().LockFor(kMaxForkWaitNs);
   has_install_lock = InstallMutex().LockFor(kMaxForkWaitNs);
   const sigset_t ours = InstalledSignals();
@@ -110,6 +120,7 @@ void AfterForkInChild() {
   has_loader_lock = true;
   has_install_lock = true;
   EndFork();
+  Call(hook_in_child);
 }
 
 ProcessWord& OwnWord() {
@@ -168,6 +179,12 @@ void BriefLock::Pause() {
 }
 
 BriefLock& LoaderMutex() { return loader_lock; }
+
+void FollowForks(ForkHook before, ForkHook in_child) {
+  static_cast<void>(ForkCount());  // asks the system for the handlers
+  hook_before.store(before, std::memory_order_release);
+  hook_in_child.store(in_child, std::memory_order_release);
+}
 
 std::uint64_t ForkCount() {
   const ProcessWord* word = process_word.load(std::memory_order_acquire);

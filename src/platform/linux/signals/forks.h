@@ -8,4 +8,7 @@ namespace strobe::internal {
 // See Platform::ForkCount.
 std::uint64_t ForkCount();
 
+// See Platform::FollowForks.
+void FollowForks(void (*before)(), void (*in_child)());
+
 }  // namespace strobe::internal

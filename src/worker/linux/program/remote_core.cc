@@ -140,6 +140,11 @@ absl::StatusOr<std::shared_ptr<GeneratedCodeOwner>> RemoteCore::TryToOpenCode() 
   return code_;
 }
 
+AbstractCore::OwnRegistration RemoteCore::FindOwnRegistration() const {
+  const RemoteChannels::Entry own = channels_->OfCallingThread();
+  return {.registered = own.registered, .name = own.name};
+}
+
 absl::StatusOr<Profile> RemoteCore::TryToRecord(const RecordingOptions& options) {
   absl::StatusOr<SocketPair> sockets = MakeSocketPair();
   if (!sockets.ok()) return sockets.status();
