@@ -43,5 +43,12 @@ TEST_F(StackCopyTest, HasThePoppedFramePointerInTheRedZone) {
   EXPECT_FALSE(copy_.ReadWord(0x7000 - 136, word_));
 }
 
+TEST_F(StackCopyTest, Aarch64HasNoRedZone) {
+  const StackCopy copy(Aarch64Registers{.pc = 0x401000, .sp = 0x7000, .fp = 0x7777},
+                       std::as_bytes(std::span(words_)));
+  EXPECT_TRUE(copy.ReadWord(0x7000, word_));
+  EXPECT_FALSE(copy.ReadWord(0x6FF8, word_));
+}
+
 }  // namespace
 }  // namespace strobe::testing

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "strobe/arch/x86_64.h"
+#include "strobe/arch/registers.h"
 #include "strobe/base/address.h"
 #include "strobe/unwind/stack_memory.h"
 
@@ -15,15 +15,19 @@ namespace strobe {
 // that a walk has needed more than there is. Used by one walk.
 class StackCopy {
  public:
-  StackCopy(const X86_64Registers& registers, std::span<const std::byte> bytes) noexcept
-      : sp_(registers.sp), fp_(registers.fp), copy_(registers.sp, bytes) {}
+  template <CpuRegisters R>
+  StackCopy(const R& registers, std::span<const std::byte> bytes) noexcept
+      : sp_(registers.sp),
+        fp_(registers.fp),
+        red_zone_bytes_(ArchitectureOf<R>() == Architecture::kX86_64 ? kX86_64RedZoneBytes : 0),
+        copy_(registers.sp, bytes) {}
 
   [[nodiscard]] bool ReadWord(Address address, Address& word) const noexcept {
     if (copy_.ReadWord(address, word)) return true;
     if ((address & 7) != 0) return false;
     // Perf copies no red zone. A walk looks there only for a caller's frame pointer, in a function
     // that is about to return and has popped it: the register has the value again.
-    if (sp_ - address - 1 < kX86_64RedZoneBytes) {
+    if (sp_ - address - 1 < red_zone_bytes_) {
       word = fp_;
       return true;
     }
@@ -38,6 +42,7 @@ class StackCopy {
  private:
   const Address sp_;
   const Address fp_;
+  const Address red_zone_bytes_;
   const CopiedStackMemory copy_;
   mutable bool has_missed_ = false;
 };

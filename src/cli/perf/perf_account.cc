@@ -95,8 +95,24 @@ std::int64_t PerfAccount::Account::Residual() const {
   return total ? std::max<std::int64_t>(Amount(*total) - SaturatedSum(amount, LostAmount()), 0) : 0;
 }
 
+std::string PerfCounts::Text() const {
+  std::string text = absl::StrCat(samples, " samples, ", lost,
+                                  " lost, stacks deeper than their copy: ", truncated_stacks);
+  if (stacks_of_32_bit > 0) {
+    absl::StrAppend(&text,
+                    "; samples of 32-bit code, whose stacks are not unwound: ", stacks_of_32_bit);
+  }
+  if (stacks_of_other_cpus > 0) {
+    absl::StrAppend(&text,
+                    "; samples of a CPU whose stacks are not unwound: ", stacks_of_other_cpus);
+  }
+  return text;
+}
+
 PerfCounts PerfAccount::counts() const {
-  PerfCounts counts{.truncated_stacks = table_.stats().truncated_walks - truncated_before_};
+  PerfCounts counts{.truncated_stacks = table_.stats().truncated_walks - truncated_before_,
+                    .stacks_of_32_bit = stacks_->stacks_of_32_bit(),
+                    .stacks_of_other_cpus = stacks_->stacks_of_other_cpus()};
   for (const Account& account : accounts_) {
     counts.samples += account.samples;
     counts.lost += account.AllLost();
@@ -123,6 +139,7 @@ void PerfAccount::SetTotals(std::span<const Total> totals) {
 // For each event with a name of its own one column, behind one that counts its samples.
 absl::Status PerfAccount::MakeColumns() {
   if (!accounts_.empty()) return absl::OkStatus();
+  stacks_->UseArchitecture(header_.architecture);
   const std::vector<PerfEvent>& events = header_.events;
   builder_.profile().value_types = {{"samples", "count"}};
   accounts_.resize(events.size());

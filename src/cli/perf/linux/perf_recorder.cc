@@ -217,8 +217,7 @@ absl::StatusOr<LoadedProfile> PerfRecorder::MakeProfile(std::vector<PerfAccount:
                      unreadable_));
   }
   loaded->comments.push_back(
-      absl::StrCat("perf events: ", counts.samples, " samples, ", counts.lost,
-                   " lost, stacks deeper than their copy: ", counts.truncated_stacks,
+      absl::StrCat("perf events: ", counts.Text(),
                    events_.sees_kernel() ? "" : "; the kernel's part may not be seen"));
   return loaded;
 }
