@@ -34,7 +34,7 @@ constexpr std::size_t kRingBytes = 512 << 10;                // of a CPU, as man
 strobe::ProcessTable table(strobe::NativePlatform::Files());
 strobe::ProcessNames process_names(strobe::NativePlatform::Files());
 std::map<std::string, std::pair<int, int>> counts;  // of samples: as the leaf, and in all
-int refused = 0;
+int samples = 0, whole = 0, refused = 0;
 
 // Takes a value from the front of a record.
 template <class T = std::uint64_t>
@@ -63,6 +63,8 @@ void TakeSample(std::uint32_t process, std::span<const std::byte> record) {
   }
   std::array<strobe::Address, 256> frames;
   const strobe::WalkResult walk = table.Unwind(process, {registers.get(), stack}, frames);
+  ++samples;
+  whole += strobe::IsWhole(walk.end) ? 1 : 0;
   std::set<std::string> seen;  // a function that calls itself counts once
   for (const strobe::AddressName& address :
        process_names.Name(*code, std::span(frames).first(walk.count))) {
@@ -74,7 +76,8 @@ void TakeSample(std::uint32_t process, std::span<const std::byte> record) {
 }
 
 void TakeMap(std::uint32_t process, std::span<const std::byte> record) {
-  strobe::Mapping code{.start = Take(record)};
+  strobe::Mapping code;
+  code.start = Take(record);
   code.limit = code.start + Take(record);
   code.file_offset = Take(record);
   // Behind device, inode, generation, protection and flags.
@@ -163,5 +166,5 @@ int main(int argc, char** argv) {
   std::printf("   self   total  function\n");
   for (const auto& [name, count] : rows)
     std::printf("%7d %7d  %s\n", count.first, count.second, name.c_str());
-  std::printf("samples of code that is not unwound: %d\n", refused);
+  std::printf("%d samples, %d of them whole stacks; not unwound: %d\n", samples, whole, refused);
 }

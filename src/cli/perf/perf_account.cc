@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "perf_fields.h"
 #include "profile/costs.h"
 #include "profile/merge.h"
@@ -96,17 +97,20 @@ std::int64_t PerfAccount::Account::Residual() const {
 }
 
 std::string PerfCounts::Text() const {
-  std::string text = absl::StrCat(samples, " samples, ", lost,
-                                  " lost, stacks deeper than their copy: ", truncated_stacks);
-  if (stacks_of_32_bit > 0) {
-    absl::StrAppend(&text,
-                    "; samples of 32-bit code, whose stacks are not unwound: ", stacks_of_32_bit);
-  }
-  if (stacks_of_other_cpus > 0) {
-    absl::StrAppend(&text,
-                    "; samples of a CPU whose stacks are not unwound: ", stacks_of_other_cpus);
-  }
-  return text;
+  const std::string not_unwound = NotUnwound();
+  return absl::StrCat(samples, " samples, ", lost,
+                      " lost, stacks deeper than their copy: ", truncated_stacks,
+                      not_unwound.empty() ? "" : "; ", not_unwound);
+}
+
+std::string PerfCounts::NotUnwound() const {
+  constexpr const char* kText = ", whose stacks are not unwound: ";
+  std::vector<std::string> texts;
+  if (stacks_of_32_bit > 0)
+    texts.push_back(absl::StrCat("samples of 32-bit code", kText, stacks_of_32_bit));
+  if (stacks_of_other_cpus > 0)
+    texts.push_back(absl::StrCat("samples of another CPU", kText, stacks_of_other_cpus));
+  return absl::StrJoin(texts, "; ");
 }
 
 PerfCounts PerfAccount::counts() const {

@@ -35,6 +35,8 @@ struct PerfCounts {
 
   // As a comment of a profile.
   [[nodiscard]] std::string Text() const;
+  // What of that is about stacks that are not unwound; empty if there is none.
+  [[nodiscard]] std::string NotUnwound() const;
 };
 
 class PerfAccount {

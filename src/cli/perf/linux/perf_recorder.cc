@@ -202,6 +202,8 @@ absl::StatusOr<LoadedProfile> PerfRecorder::MakeProfile(std::vector<PerfAccount:
   totals_ = std::move(totals);
   account_.SetTotals(of_period);
   const PerfCounts counts = account_.counts();
+  all_.stacks_of_32_bit += counts.stacks_of_32_bit;
+  all_.stacks_of_other_cpus += counts.stacks_of_other_cpus;
   absl::StatusOr<LoadedProfile> loaded = account_.Finish();
   if (!loaded.ok()) return loaded;
   loaded->format = "perf events";
