@@ -68,7 +68,7 @@ void TakeSample(std::uint32_t process, std::span<const std::byte> record) {
   std::set<std::string> seen;  // a function that calls itself counts once
   for (const strobe::AddressName& address :
        process_names.Name(*code, std::span(frames).first(walk.count))) {
-    for (const strobe::FunctionName& name : address.functions) {
+    for (const strobe::NamedFunction& name : address.functions) {
       if (seen.empty()) ++counts[name.function].first;
       if (seen.insert(name.function).second) ++counts[name.function].second;
     }
@@ -149,7 +149,9 @@ int main(int argc, char** argv) {
   }
   const int process = std::atoi(argv[1]);
   std::vector<Ring> rings;
-  for (int cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); ++cpu) rings.emplace_back(process, cpu);
+  const auto cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  rings.reserve(static_cast<std::size_t>(cpus));
+  for (int cpu = 0; cpu < cpus; ++cpu) rings.emplace_back(process, cpu);
   // What the process has mapped so far; events tell of what it maps later.
   const absl::Status attached = table.Attach(static_cast<std::uint64_t>(process));
   if (!attached.ok()) {

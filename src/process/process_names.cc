@@ -57,7 +57,7 @@ class AddressesToName {
   }
 
  private:
-  static FunctionName NameOf(const SourceLine& place, const Symbols& symbols) {
+  static NamedFunction NameOf(const SourceLine& place, const Symbols& symbols) {
     const FunctionSymbol& function = symbols.functions[place.function];
     return {.function = function.name,
             .file = function.file,

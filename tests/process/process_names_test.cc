@@ -25,7 +25,7 @@ class ProcessNamesTest : public ::testing::Test {
   std::vector<AddressName> Name(const std::vector<Address>& addresses) {
     return names_.Name(*table_.Find(kNamedProcess), addresses);
   }
-  static FunctionName Unresolved(const std::string& name) {
+  static NamedFunction Unresolved(const std::string& name) {
     return {.function = name, .resolved = false};
   }
 

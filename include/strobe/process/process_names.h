@@ -16,20 +16,20 @@
 
 namespace strobe {
 
-struct FunctionName {
+struct NamedFunction {
   std::string function;      // demangled; "libname.so+0x1234" if no symbol covers the address
   std::string file{};        // of the source; empty if unknown
   std::uint32_t line = 0;    // in `file`; 0 if unknown
   std::uint32_t column = 0;  // 0 if unknown
   bool resolved = true;      // false if `function` replaces a missing symbol
 
-  friend bool operator==(const FunctionName&, const FunctionName&) = default;
+  friend bool operator==(const NamedFunction&, const NamedFunction&) = default;
 };
 
 struct AddressName {
   // Innermost first: those that the compiler has inlined there, and behind them the function whose
   // code it is. Never empty.
-  std::vector<FunctionName> functions;
+  std::vector<NamedFunction> functions;
   std::string module;  // the path of its file or the name of its memory; empty if unknown
   std::uint64_t file_offset = 0;  // of the code in that file
 };

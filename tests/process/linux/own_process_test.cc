@@ -99,7 +99,7 @@ TEST(OwnProcess, HasTheNamesOfItsFunctionsAndTheirLines) {
   ASSERT_EQ(found.size(), 4u);
   for (std::size_t i = 0; i < 2; ++i) {
     ASSERT_FALSE(found[i].functions.empty());
-    const FunctionName& function = found[i].functions.back();
+    const NamedFunction& function = found[i].functions.back();
     EXPECT_TRUE(function.resolved);
     EXPECT_THAT(function.function, ::testing::HasSubstr("Descend"));
     EXPECT_THAT(function.file, ::testing::EndsWith("own_process_test.cc"));
