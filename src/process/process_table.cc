@@ -237,7 +237,7 @@ const std::shared_ptr<const ProcessCode>& ProcessTable::CodeOf(Process& process)
     before = module.get();
     if (module->image != nullptr) {
       module->image->AddEntries(module->module, floor, entries);
-    } else if (module->module.has_file()) {
+    } else if (module->module.kind != ModuleKind::kGeneratedCode) {
       // A table that never comes: to go on by frame pointers would be a guess.
       entries.push_back({module->module.start, module->module.limit, nullptr});
     }

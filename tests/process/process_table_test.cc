@@ -107,8 +107,11 @@ TEST_F(ProcessTableTest, A32BitProcessHasNoImages) {
   table.Map(kProcess, MapAt(0x8048000, "/bin/small"));
   table.Map(kProcess, {0xF7FC8000, 0xF7FCA000, 0, "[vdso]"});
   EXPECT_EQ(table.Find(kProcess)->Find(0xF7FC9000)->image_number, 0u);
-  EXPECT_EQ(Unwind(table, kProcess, 0x8048000).end, StackEnd::kNoUnwindInfo);
-  EXPECT_THAT(found_, ElementsAre(Address{0x8048050}));
+  for (const Address start : {Address{0x8048000}, Address{0xF7FC8000}}) {
+    // The frame pointer would lead on.
+    EXPECT_EQ(Unwind(table, kProcess, start, 8, 0x7010).end, StackEnd::kNoUnwindInfo);
+    EXPECT_THAT(found_, ElementsAre(start + 0x50));
+  }
 }
 
 TEST_F(ProcessTableTest, MarksAStackThatIsDeeperThanItsCopy) {

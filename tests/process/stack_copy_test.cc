@@ -11,7 +11,7 @@ class StackCopyTest : public ::testing::Test {
  protected:
   std::array<Address, 4> words_{1, 2, 3, 4};
   const X86_64Registers registers_{.pc = 0x401000, .sp = 0x7000, .fp = 0x7777};
-  const StackCopy copy_{registers_, std::as_bytes(std::span(words_))};
+  const StackCopy<X86_64Registers> copy_{registers_, std::as_bytes(std::span(words_))};
   Address word_ = 0;
 };
 

@@ -23,8 +23,7 @@ namespace {
 
 // A sample of the calling thread, as a perf event would have it.
 struct CopiedSample {
-  std::array<Address, kX86_64GeneralRegisters> general{};
-  X86_64Registers registers;
+  NativeRegisters registers;
   std::vector<std::byte> stack;
 };
 
@@ -46,10 +45,10 @@ __attribute__((noinline)) int Descend(int depth, std::vector<Address>& returns,
   returns.push_back(reinterpret_cast<Address>(__builtin_return_address(0)));
   if (depth > 0) return Descend(depth - 1, returns, sample, bytes) + 1;
   const CurrentRegisters current;
-  const X86_64Registers& registers = *current.get();
+  sample.registers = *current.get();
+  sample.registers.set_general_registers(nullptr);  // those of this function alone
   sample.stack.resize(bytes);
-  CopyStack(registers.sp, bytes, sample.stack.data());
-  sample.registers = {.pc = registers.pc, .sp = registers.sp, .fp = registers.fp};
+  CopyStack(sample.registers.sp, bytes, sample.stack.data());
   return 1;
 }
 
@@ -87,7 +86,13 @@ TEST(OwnProcess, IsUnwoundAsItsFunctionsReturn) {
   ASSERT_GT(own.walk.count, own.calls.size());
   EXPECT_EQ(own.Callers(own.calls.size()), own.calls);
   EXPECT_EQ(own.table.stats().missing_images, 0u);
-  EXPECT_THAT(own.table.Name(own.process), ::testing::StartsWith("linux_own_proc"));
+}
+
+TEST(OwnProcess, HasItsName) {
+  ProcessTable table(NativePlatform::Files());
+  const auto process = static_cast<std::uint64_t>(getpid());
+  ASSERT_TRUE(table.Attach(process).ok());
+  EXPECT_THAT(table.Name(process), ::testing::StartsWith("linux_own_proc"));
 }
 
 TEST(OwnProcess, HasTheNamesOfItsFunctionsAndTheirLines) {
