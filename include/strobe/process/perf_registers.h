@@ -36,8 +36,8 @@ class PerfRegisters {
   static constexpr std::uint64_t k32Bit = 1;
   static constexpr std::uint64_t k64Bit = 2;
 
-  // `mask` is the event's sample_regs_user, of a machine of `architecture`. Copies of `words` what
-  // it needs. Allocates nothing if the status is OK.
+  // `mask` is the event's sample_regs_user, of a machine of `architecture`. Copies what it needs of
+  // `words`. Allocates nothing if the status is OK.
   PerfRegisters(Architecture architecture, std::uint64_t mask, std::uint64_t kind,
                 std::span<const std::byte> words)
       : mask_(mask), words_(words), status_(Check(PerfRegisterMask(architecture), kind)) {

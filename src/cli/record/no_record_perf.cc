@@ -1,4 +1,4 @@
-// RecordPerf of systems that have no perf events, or whose stacks ProcessTable does not unwind.
+// RecordPerf of systems that have no perf events, or on which these are not tested.
 #include "record.h"
 
 namespace strobe::internal {

@@ -111,6 +111,24 @@ TEST_F(PerfStacksTest, StacksOf32BitCodeEndAtTheInstruction) {
   EXPECT_EQ(stacks_.stacks_of_other_cpus(), 0u);
 }
 
+// A recording of an aarch64 machine, read here. Its words stand for x0 to x30, sp and pc.
+TEST_F(PerfStacksTest, UnwindsSamplesOfAnotherMachine) {
+  files_.Write("/bin/arm", {.machine = testing::FakeImage::kAarch64});
+  table_.Map(77, {kCode, kCode + 0x1000, testing::FakeImage::kOffset, "/bin/arm"});
+  stacks_.UseArchitecture(Architecture::kAarch64);
+  const Bytes stack = Words({0, kCode + 0x104, 0, kCode + 0x204, 0, 0});
+  const Bytes registers = Join({Bytes(31 * 8), Words({0x7000, kCode + 16})});
+  const PerfSample sample{.ip = kCode + 16,
+                          .process = 77,
+                          .registers_kind = PerfRegisters::k64Bit,
+                          .registers = AsBytes(registers),
+                          .stack = AsBytes(stack)};
+  EXPECT_THAT(Texts({.registers = 0x1FFFFFFFF, .name = ""}, sample, kInUser),
+              ElementsAre("+16", "+259", "+515"));
+  EXPECT_THAT(Texts({.registers = 0xFF0FFF, .name = ""}, sample, kInUser), ElementsAre("+16"))
+      << "a mask that lacks registers";
+}
+
 TEST_F(PerfStacksTest, StacksOfAnUnknownCpuEndAtTheInstruction) {
   stacks_.UseArchitecture(std::nullopt);
   EXPECT_THAT(TextsOfStack(8), ElementsAre("+16", "[no unwind info]"));

@@ -3,7 +3,8 @@
 
   code_32_test.py STROBE [EXAMPLE]
 
-EXAMPLE is src/examples/other_processes, if that is built. Skips, with the reason, where there is no compiler for 32-bit programs or no right to use perf events.
+EXAMPLE is src/examples/other_processes, if that is built. Skips, with the reason, where there is no compiler for 32-bit programs, or no
+right to use perf events.
 """
 import os
 import pathlib
