@@ -10,13 +10,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "perf/perf_header.h"
 #include "perf/perf_records.h"
-#include "perf/sampled_registers.h"
 #include "strobe/platform/native.h"
 #include "strobe/process/mapping.h"
+#include "strobe/process/perf_registers.h"
 
 namespace strobe::bench {
 
@@ -34,11 +35,13 @@ struct Recording {
 };
 
 inline Sample TakeSample(const internal::PerfEvent& event, const internal::PerfSample& from) {
-  const internal::SampledRegisters registers(event.registers, from.registers);
+  const PerfRegisters sampled(Architecture::kX86_64, event.registers, from.registers_kind,
+                              from.registers);
+  const auto& registers = std::get<X86_64Registers>(sampled.get());
   Sample sample;
   for (std::size_t i = 0; i < sample.general.size(); ++i)
-    sample.general[i] = registers.get().general_register(i);
-  sample.pc = registers.get().pc;
+    sample.general[i] = registers.general_register(i);
+  sample.pc = registers.pc;
   sample.stack.assign(from.stack.begin(), from.stack.end());
   return sample;
 }
@@ -63,7 +66,7 @@ inline Recording ReadRecording(const std::string& path) {
       const PerfEvent& event = header.events[EventOf(header, record)];
       PerfSample sample;
       if (ParseSample(event, record.body, sample) && !sample.stack.empty() &&
-          sample.registers_abi == PerfSample::k64Bit)
+          sample.registers_kind == PerfRegisters::k64Bit)
         processes[sample.process].samples.push_back(TakeSample(event, sample));
     }
   }

@@ -198,7 +198,6 @@ std::shared_ptr<Image> ImageTable::Add(const std::string& path, ModuleKind kind,
                                        std::shared_ptr<const ByteSource> source,
                                        const ElfFile& file, std::uint64_t file_version,
                                        const std::string& key) {
-  if (file.architecture() != Architecture::kX86_64) return nullptr;
   if (by_key_.size() >= kKeysPerImage * max_images_)
     std::erase_if(by_key_, [](const auto& entry) { return !entry.first.starts_with(kBuildId); });
   // The same file in another place.

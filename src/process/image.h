@@ -40,6 +40,7 @@ class Image {
   [[nodiscard]] const std::string& build_id() const { return build_id_; }
   [[nodiscard]] std::uint64_t file_version() const { return file_version_; }
   [[nodiscard]] ModuleKind kind() const { return kind_; }
+  [[nodiscard]] Architecture architecture() const { return sources_.architecture; }
 
   // Where the byte of code at `file_offset` is in the file's address space.
   [[nodiscard]] std::optional<Address> AddressAt(std::uint64_t file_offset) const;

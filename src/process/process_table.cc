@@ -103,9 +103,7 @@ absl::Status ProcessTable::Attach(std::uint64_t process) {
   const std::lock_guard lock(mutex_);
   Process& attached = Use(process);
   attached.name = name;
-  attached.modules.clear();
-  attached.cache.reset();
-  attached.code.reset();
+  Clear(attached);
   for (const Mapping& mapping : *maps) Add(attached, mapping, process);
   return absl::OkStatus();
 }
@@ -148,10 +146,14 @@ void ProcessTable::Fork(std::uint64_t parent, std::uint64_t child) {
 
 void ProcessTable::Exec(std::uint64_t process) {
   const std::lock_guard lock(mutex_);
-  Process& executed = Use(process);
-  executed.modules.clear();
-  executed.cache.reset();
-  executed.code.reset();
+  Clear(Use(process));
+}
+
+void ProcessTable::Clear(Process& process) {
+  process.modules.clear();
+  process.cache.reset();
+  process.code.reset();
+  process.architecture.reset();
 }
 
 void ProcessTable::SetName(std::uint64_t process, std::string_view name) {
@@ -178,10 +180,21 @@ ProcessTable::Process& ProcessTable::Use(std::uint64_t id) {
   return found->second;
 }
 
-void ProcessTable::Add(Process& process, const Mapping& mapping, std::uint64_t id) {
-  if (mapping.start >= mapping.limit) return;
+// Code of another CPU than the first image's is not unwound. The kernel's own is that of this
+// machine, so it is none of a process whose files are not, such as a 32-bit one.
+std::shared_ptr<Image> ProcessTable::FindImage(Process& process, const Mapping& mapping,
+                                               std::uint64_t id) {
   std::shared_ptr<Image> image =
       images_->Find(mapping, options_.uses_process_roots ? absl::StrCat(id) : std::string());
+  if (image == nullptr) return nullptr;
+  if (!process.architecture && image->kind() != ModuleKind::kVdso)
+    process.architecture = image->architecture();
+  return image->architecture() == process.architecture ? image : nullptr;
+}
+
+void ProcessTable::Add(Process& process, const Mapping& mapping, std::uint64_t id) {
+  if (mapping.start >= mapping.limit) return;
+  std::shared_ptr<Image> image = FindImage(process, mapping, id);
   const std::optional<Address> address =
       image == nullptr ? std::nullopt : image->AddressAt(mapping.file_offset);
   if (!address.has_value()) image.reset();
@@ -224,7 +237,7 @@ const std::shared_ptr<const ProcessCode>& ProcessTable::CodeOf(Process& process)
     before = module.get();
     if (module->image != nullptr) {
       module->image->AddEntries(module->module, floor, entries);
-    } else if (module->module.has_file()) {
+    } else if (module->module.kind != ModuleKind::kGeneratedCode) {
       // A table that never comes: to go on by frame pointers would be a guess.
       entries.push_back({module->module.start, module->module.limit, nullptr});
     }
@@ -236,37 +249,51 @@ const std::shared_ptr<const ProcessCode>& ProcessTable::CodeOf(Process& process)
   return process.code;
 }
 
+std::shared_ptr<const ProcessCode> ProcessTable::CodeFor(std::uint64_t process,
+                                                         Architecture architecture,
+                                                         std::uint64_t& mark) {
+  const std::lock_guard lock(mutex_);
+  const auto found = processes_.find(process);
+  ++stats_.walks;
+  if (found == processes_.end()) {
+    ++stats_.unknown_processes;
+    return nullptr;
+  }
+  found->second.last_use = ++clock_;
+  if (found->second.architecture.value_or(architecture) != architecture) {
+    ++stats_.refused_walks;
+    return nullptr;
+  }
+  ++found->second.walks;
+  if (stats_.walks % kWalksPerCaches == 0) GiveCaches();
+  if (stats_.walks % kWalksPerMark == 0) mark = clock_;
+  return CodeOf(found->second);
+}
+
 WalkResult ProcessTable::Unwind(std::uint64_t process, const StackSample& sample,
                                 std::span<Address> frames) {
-  std::shared_ptr<const ProcessCode> code;
+  return std::visit(
+      [&](const auto& registers) { return Walk(process, registers, sample.stack, frames); },
+      sample.registers);
+}
+
+template <class Registers>
+WalkResult ProcessTable::Walk(std::uint64_t process, const Registers& registers,
+                              std::span<const std::byte> stack, std::span<Address> frames) {
   std::uint64_t mark = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = processes_.find(process);
-    ++stats_.walks;
-    if (found != processes_.end()) {
-      found->second.last_use = ++clock_;
-      ++found->second.walks;
-      if (stats_.walks % kWalksPerCaches == 0) GiveCaches();
-      code = CodeOf(found->second);
-      if (stats_.walks % kWalksPerMark == 0) mark = clock_;
-    } else {
-      ++stats_.unknown_processes;
-    }
-  }
+  std::shared_ptr<const ProcessCode> code = CodeFor(process, ArchitectureOf<Registers>(), mark);
   if (code == nullptr) {
-    if (!frames.empty()) frames[0] = sample.registers.pc;
+    if (!frames.empty()) frames[0] = registers.pc;
     return {.count = std::min<std::size_t>(frames.size(), 1), .end = StackEnd::kNoUnwindInfo};
   }
   // Each load of a walk waits for the one before, so the beginning of the stack is asked for at
   // once. Not in a function of its own: GCC takes one that only prefetches to do nothing.
-  for (std::size_t at = 0; at < std::min(sample.stack.size(), kPrefetchedBytes);
-       at += kCacheLineBytes)
-    __builtin_prefetch(sample.stack.data() + at);
+  for (std::size_t at = 0; at < std::min(stack.size(), kPrefetchedBytes); at += kCacheLineBytes)
+    __builtin_prefetch(stack.data() + at);
   using Unwinder = ChainUnwinder<CfiStep, FramePointerStep>;
   for (std::size_t builds = 0;; ++builds) {
-    const StackCopy memory(sample.registers, sample.stack);
-    WalkResult walk = Unwinder(&code->tables()).Unwind(sample.registers, memory, frames);
+    const StackCopy memory(registers, stack);
+    WalkResult walk = Unwinder(&code->tables()).Unwind(registers, memory, frames);
     if (walk.is_pending && builds < frames.size() + kMaxFurtherBuilds) {
       if (auto next = Build(process, *code, frames.first(walk.count))) {
         code = std::move(next);

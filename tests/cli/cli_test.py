@@ -468,6 +468,16 @@ def perf(strobe):
     equal(rows, expected, "rows of a perf.data file")
     addresses = sorted(location.address for stack, _, _ in profile.rows for location in stack if location.address)
     check({code + 0x100, code + 0x200, code + 0x301} <= set(addresses) and code + 0x101 not in addresses, "calls lie before where they return to: %r" % addresses)
+    count = "perf.data: 5 samples, 3 lost, stacks deeper than their copy: 0"
+    check(count in profile.comments, "the count of samples: %r" % profile.comments)
+    for why, count, content in (("32-bit code", 2, perf_data.whole(perf_data.records_of_32_bit())), ("another CPU", 1, perf_data.whole(machine="riscv64"))):
+        (strobe.directory / "other.perf").write_bytes(content)
+        strobe.run("script", "other.perf", "-o", "other.pb.gz")
+        other = pprof_file.read(strobe.directory / "other.pb.gz")
+        told = "samples of %s, whose stacks are not unwound: %d" % (why, count)
+        check(any(comment.endswith(told) for comment in other.comments), "%s: %r" % (told, other.comments))
+        cut = {len(stack) for stack, _, _ in other.rows if stack[-1].function[0] == "[no unwind info]"}
+        equal(cut, {2}, "stacks that end at the instruction, of " + why)
     (strobe.directory / "piped.perf").write_bytes(perf_data.piped())
     strobe.run("script", "piped.perf", "-o", "piped.folded", "--type", "cpu")
     strobe.run("script", "whole.perf", "-o", "whole.folded", "--type", "cpu")

@@ -47,9 +47,9 @@ def fork(process, parent, thread, parent_thread, time, kind=7):
     return record(kind, struct.pack("<IIIIQ", process, parent, thread, parent_thread, time) + trailer(process, thread, time))
 
 
-def sample(process, thread, time, ip, period=1000, event=10, chain=(), registers=None, stack=b"", mode=USER):
+def sample(process, thread, time, ip, period=1000, event=10, chain=(), registers=None, stack=b"", mode=USER, kind=2):
     body = struct.pack("<QQIIQQ", event, ip, process, thread, time, period) + struct.pack("<Q%dQ" % len(chain), len(chain), *chain)
-    body += struct.pack("<Q", 0) if registers is None else struct.pack("<Q%dQ" % len(registers), 2, *registers)
+    body += struct.pack("<Q", 0) if registers is None else struct.pack("<Q%dQ" % len(registers), kind, *registers)
     body += struct.pack("<Q", len(stack)) + stack + (struct.pack("<Q", len(stack)) if stack else b"")
     return record(9, body, misc=mode)
 
@@ -74,6 +74,15 @@ def records(kernel_text=0xFFFFFFFF12345000):
     return first + second + record(68, b"") + record(15, b"\0" * 8 + trailer(0, 0, 80)) + record(74, b"\0" * 8)
 
 
+def records_of_32_bit():
+    """Two samples of a 32-bit process: its registers have other words than those of a 64-bit one."""
+    stack = struct.pack("<8Q", *[0x0804840108048301] * 8)
+    body = name(300, 300, "small", 1) + mapping(300, 0x8048000, 0x1000, 0, "/opt/small", 2)
+    for time in (3, 4):
+        body += sample(300, 300, time, 0x8048010, registers=registers_at(0x8048010, 0xFFD0), stack=stack, kind=1)
+    return body
+
+
 def event_names():
     def entry(kind, config, number, string):
         return attributes(kind, config) + struct.pack("<II", 1, len(text(string))) + text(string) + struct.pack("<Q", number)
@@ -85,14 +94,18 @@ def build_ids():
     return struct.pack("<IHH", 0, 1 << 15, 8 + 28 + 16) + struct.pack("<I", 100) + b"\xAB" * 20 + struct.pack("<I", 20) + text("/opt/missing")
 
 
-def whole(body=None):
+def machine_name(machine="x86_64"):
+    return struct.pack("<I", len(text(machine))) + text(machine)
+
+
+def whole(body=None, machine="x86_64"):
     body = records() if body is None else body
     ids = struct.pack("<QQ", 10, 11)
     events = b""
     for number, (kind, config, _) in enumerate((TASK_CLOCK, PAGE_FAULTS)):
         events += attributes(kind, config) + struct.pack("<QQ", 104 + 8 * number, 8)
     at = 104 + len(ids) + len(events)
-    features = {2: build_ids(), 12: event_names(), 29: struct.pack("<IIQQ", 1, 1, 10**18, 0)}
+    features = {2: build_ids(), 6: machine_name(machine), 12: event_names(), 29: struct.pack("<IIQQ", 1, 1, 10**18, 0)}
     header = struct.pack("<8sQQQQQQQQ", b"PERFILE2", 104, 96 + 16, 104 + len(ids), len(events), at, len(body), 0, 0)
     header += struct.pack("<4Q", sum(1 << number for number in features), 0, 0, 0)
     table, content, place = b"", b"", at + len(body) + 16 * len(features)
@@ -106,5 +119,5 @@ def piped():
     out = struct.pack("<8sQ", b"PERFILE2", 16)
     for kind, config, number in (TASK_CLOCK, PAGE_FAULTS):
         out += record(64, attributes(kind, config) + struct.pack("<Q", number))
-    out += record(80, struct.pack("<Q", 12) + event_names())
+    out += record(80, struct.pack("<Q", 6) + machine_name()) + record(80, struct.pack("<Q", 12) + event_names())
     return out + record(66, struct.pack("<I", 5)) + b"trace\0\0\0" + records()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs an example as a newcomer does, and holds what it prints to what it promises.
 
-usage: examples_test.py minimal|global|reference|own_parts|formats|labels|zones|trace|events|quickstart COMMAND...
+usage: examples_test.py minimal|global|reference|own_parts|formats|labels|zones|trace|events|other_processes|quickstart COMMAND...
 
 The command is the example, after what runs it where the system does not. What a run need not show, such as a sample in one function, the
 examples are run for until it has been seen; all else is checked in each run.
@@ -229,6 +229,30 @@ def test_events(command, directory):
     return {name for name, value in of_each.items() if value == 0}
 
 
+def test_other_processes(command, directory):
+    """The functions of an interpreter that knows nothing of it, which has neither debug information nor frame pointers."""
+    with subprocess.Popen([sys.executable, "-c", "while True: sum(range(1000))"]) as other:
+        try:
+            result = subprocess.run([*command, str(other.pid), "1"], cwd=directory, capture_output=True, text=True, timeout=100)
+        finally:
+            other.kill()
+    if "perf events are refused" in result.stderr:
+        print("skipped: " + result.stderr.strip())
+        sys.exit(77)
+    check(result.returncode == 0, f"exit status {result.returncode}", result.stderr)
+    lines = result.stdout.splitlines()
+    counts = re.fullmatch(r"(\d+) samples, (\d+) of them whole stacks; not unwound: (\d+)", lines[-1])
+    check(lines[0].split() == ["self", "total", "function"] and counts, "the table", result.stdout)
+    samples, whole, refused = map(int, counts.groups())
+    rows = {name: (int(own), int(total)) for own, total, name in (line.split(maxsplit=2) for line in lines[1:-1])}
+    check(all(own <= total <= samples for own, total in rows.values()), "a function alone, in all, and all samples", result.stdout)
+    check(refused == 0, "code that is not unwound", result.stdout)
+    seen = {"a whole stack"} if whole > 0 else set()
+    if any(name.startswith("_PyEval_EvalFrame") for name in rows):
+        seen.add("the interpreter's loop")
+    return {"a whole stack", "the interpreter's loop"} - seen
+
+
 def test_quickstart(command, directory):
     used_before_s = cpu_time_of_children()
     output = run([*command, "--seconds", "3", "--directory", "out"], directory).stdout
@@ -270,7 +294,7 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     name, command = sys.argv[1], [*sys.argv[2:-1], os.path.abspath(sys.argv[-1])]
-    tests = {"minimal": [test_minimal], "global": [test_global], "reference": [test_reference], "own_parts": [test_own_parts], "formats": [test_formats], "labels": [test_labels], "zones": [test_zones], "trace": [test_trace], "events": [test_events],
+    tests = {"minimal": [test_minimal], "global": [test_global], "reference": [test_reference], "own_parts": [test_own_parts], "formats": [test_formats], "labels": [test_labels], "zones": [test_zones], "trace": [test_trace], "events": [test_events], "other_processes": [test_other_processes],
              "quickstart": [test_quickstart, test_arguments]}[name]
     for test in tests:
         run_until_seen(test, command)

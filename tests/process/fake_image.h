@@ -24,6 +24,10 @@ struct FakeImage {
   std::uint32_t words = 2;
   std::uint8_t build_id = 0;  // 0: none
   std::uint64_t text_bytes = 0x1000;
+  std::uint16_t machine = kX86_64;  // e_machine; aarch64's frames keep x29 and x30 at their top
+
+  static constexpr std::uint16_t kX86_64 = 62;
+  static constexpr std::uint16_t kAarch64 = 183;
 
   [[nodiscard]] std::string BuildId() const {
     constexpr char kDigits[] = "0123456789abcdef";
@@ -40,7 +44,12 @@ struct FakeImage {
     constexpr std::uint64_t kNote = 0x180;
     constexpr std::uint64_t kHeader = 0x200;
     EhFrameBuilder builder;
-    builder.Fde(builder.Cie(), kText, text_bytes, DefCfaOffset(words * 8));
+    if (machine == kAarch64) {
+      builder.Fde(builder.Cie(Aarch64Cie()), kText, text_bytes,
+                  Join({DefCfaOffset(words * 8), Offset(kX29, 2), Offset(kX30, 1)}));
+    } else {
+      builder.Fde(builder.Cie(), kText, text_bytes, DefCfaOffset(words * 8));
+    }
     builder.Terminate();
     const Bytes frames =
         Join({{1, 0x1B, 0x03, 0x3B}, Fixed(std::int32_t{12}), Bytes(8), builder.bytes});
@@ -53,7 +62,7 @@ struct FakeImage {
     const Bytes file = Join({{0x7F, 'E', 'L', 'F', 2, 1, 1},
                              Bytes(9),
                              Fixed(std::uint16_t{3}),
-                             Fixed(std::uint16_t{62}),
+                             Fixed(machine),
                              Fixed(std::uint32_t{1}),
                              Fixed(std::uint64_t{0}),
                              Fixed(std::uint64_t{64}),

@@ -21,6 +21,8 @@ Mapping MapAt(Address start, const std::string& path, std::string build_id = "")
   return {start, start + 0x1000, FakeImage::kOffset, path, std::move(build_id)};
 }
 
+X86_64Registers RegistersAt(Address start) { return {.pc = start + 0x50, .sp = 0x7000}; }
+
 class ProcessTableTest : public ::testing::Test {
  protected:
   // Unwinds a stack of frames of two words, whose return addresses are in the code at `start`.
@@ -29,7 +31,7 @@ class ProcessTableTest : public ::testing::Test {
     words_ = {0, start + 0x101, 0, start + 0x201, 0, start + 0x301, 0, 0};
     const WalkResult walk =
         table.Unwind(process,
-                     {.registers = {.pc = start + 0x50, .sp = 0x7000, .fp = fp},
+                     {.registers = X86_64Registers{.pc = start + 0x50, .sp = 0x7000, .fp = fp},
                       .stack = std::as_bytes(std::span(words_).first(copied_words))},
                      frames_);
     found_.assign(frames_.begin(), frames_.begin() + static_cast<std::ptrdiff_t>(walk.count));
@@ -58,6 +60,58 @@ TEST_F(ProcessTableTest, UnwindsByTheFrameInformationOfTheFile) {
   EXPECT_EQ(module->module.path, "/lib/a");
   EXPECT_EQ(module->module.load_bias, kBase - FakeImage::kText);
   EXPECT_EQ(code->Find(kBase + 0x1000), nullptr);
+}
+
+// The leaf has not saved its link register; addresses may be signed.
+TEST_F(ProcessTableTest, UnwindsAarch64OnAnyHost) {
+  files_.Write("/lib/arm", {.machine = FakeImage::kAarch64});
+  ProcessTable table(files_);
+  table.Map(kProcess, MapAt(kBase, "/lib/arm"));
+  const std::array<Address, 6> words{
+      0x7020, (kBase + 0x104) | Address{0x55} << 48, 0, kBase + 0x204, 0, 0};
+  const Aarch64Registers registers{.pc = kBase + 0x50, .sp = 0x7000, .fp = 0x7010};
+  const auto unwind = [&](std::size_t copied_words) {
+    const auto stack = std::as_bytes(std::span(words).first(copied_words));
+    const WalkResult walk = table.Unwind(kProcess, {registers, stack}, frames_);
+    found_.assign(frames_.begin(), frames_.begin() + static_cast<std::ptrdiff_t>(walk.count));
+    return walk.end;
+  };
+  EXPECT_EQ(unwind(6), StackEnd::kComplete);
+  EXPECT_THAT(found_, ElementsAre(kBase + 0x50, kBase + 0x103, kBase + 0x203));
+  EXPECT_EQ(unwind(2), StackEnd::kTruncated);
+  EXPECT_THAT(found_, ElementsAre(kBase + 0x50, kBase + 0x103));
+  EXPECT_EQ(table.stats().refused_walks, 0u);
+}
+
+// A process whose first image is for one CPU has no code for another.
+TEST_F(ProcessTableTest, CodeOfOneCpuIsNeverUnwoundAsThatOfAnother) {
+  files_.Write("/lib/arm", {.machine = FakeImage::kAarch64});
+  files_.Write("/lib/intel", {});
+  ProcessTable table(files_);
+  table.Map(kProcess, MapAt(kBase, "/lib/arm"));
+  table.Map(kProcess, MapAt(kBase + 0x10000, "/lib/intel"));
+  EXPECT_EQ(table.Find(kProcess)->Find(kBase + 0x10000)->image_number, 0u);
+  EXPECT_EQ(Unwind(table, kProcess, kBase).end, StackEnd::kNoUnwindInfo);
+  EXPECT_THAT(found_, ElementsAre(kBase + 0x50));
+  EXPECT_EQ(table.stats().refused_walks, 1u);
+  table.Exec(kProcess);
+  table.Map(kProcess, MapAt(kBase, "/lib/intel"));
+  EXPECT_EQ(Unwind(table, kProcess, kBase).end, StackEnd::kComplete) << "it is another program now";
+  EXPECT_EQ(table.stats().refused_walks, 1u);
+}
+
+// Its vdso is not that of this process, which is a 64-bit one.
+TEST_F(ProcessTableTest, A32BitProcessHasNoImages) {
+  files_.Write("/bin/small", {.machine = 3});
+  ProcessTable table(files_);
+  table.Map(kProcess, MapAt(0x8048000, "/bin/small"));
+  table.Map(kProcess, {0xF7FC8000, 0xF7FCA000, 0, "[vdso]"});
+  EXPECT_EQ(table.Find(kProcess)->Find(0xF7FC9000)->image_number, 0u);
+  for (const Address start : {Address{0x8048000}, Address{0xF7FC8000}}) {
+    // The frame pointer would lead on.
+    EXPECT_EQ(Unwind(table, kProcess, start, 8, 0x7010).end, StackEnd::kNoUnwindInfo);
+    EXPECT_THAT(found_, ElementsAre(start + 0x50));
+  }
 }
 
 TEST_F(ProcessTableTest, MarksAStackThatIsDeeperThanItsCopy) {
@@ -277,10 +331,9 @@ TEST_F(ProcessTableTest, ThreadsMayShareIt) {
         for (ProcessTable* each : {&table, &roomy}) {
           each->Map(number, mapping);
           each->Fork(number, number + 10);
-          const WalkResult walk = each->Unwind(number + 10,
-                                               {.registers = {.pc = start + 0x50, .sp = 0x7000},
-                                                .stack = std::as_bytes(std::span(words))},
-                                               frames);
+          const WalkResult walk = each->Unwind(
+              number + 10,
+              {.registers = RegistersAt(start), .stack = std::as_bytes(std::span(words))}, frames);
           if (each == &roomy && (walk.count != 2 || frames[1] != start + 0x100)) ++wrong;
           each->Exit(number + 10);
         }

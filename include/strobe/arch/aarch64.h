@@ -13,6 +13,12 @@ inline constexpr unsigned kAarch64X29 = 29;
 inline constexpr unsigned kAarch64X30 = 30;
 inline constexpr unsigned kAarch64Sp = 31;
 
+// The numbers that Linux' perf events have for registers (asm/perf_regs.h).
+inline constexpr unsigned kAarch64PerfX29 = 29;
+inline constexpr unsigned kAarch64PerfX30 = 30;
+inline constexpr unsigned kAarch64PerfSp = 31;
+inline constexpr unsigned kAarch64PerfPc = 32;
+
 // Where the frame that Linux pushes when a signal comes has the interrupted registers, in bytes
 // from sp: part of the system's interface. A siginfo_t of 128 bytes comes first, then a ucontext_t,
 // in which 176 bytes and the fault's address precede the registers.

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "strobe/arch/aarch64.h"
@@ -57,6 +58,20 @@ inline constexpr std::size_t kMaxGeneralRegisters = kX86_64GeneralRegisters;
 
 // The CPU that some code is for.
 enum class Architecture : std::uint8_t { kX86_64, kAarch64 };
+
+template <CpuRegisters R>
+constexpr Architecture ArchitectureOf() {
+  return std::same_as<R, Aarch64Registers> ? Architecture::kAarch64 : Architecture::kX86_64;
+}
+
+// The architecture of an ELF file, by its e_machine; nothing for one whose stacks are not unwound.
+constexpr std::optional<Architecture> ArchitectureOfElf(std::uint16_t machine) {
+  constexpr std::uint16_t kMachineX86_64 = 62;
+  constexpr std::uint16_t kMachineAarch64 = 183;
+  if (machine == kMachineX86_64) return Architecture::kX86_64;
+  if (machine == kMachineAarch64) return Architecture::kAarch64;
+  return std::nullopt;
+}
 
 // Those of the process itself. kRedZoneBytes: bytes below the stack pointer that the ABI keeps
 // signal frames out of. Where a function has popped its caller's frame pointer, compilers' frame

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -59,6 +60,7 @@ struct ProcessTableStats {
   std::uint64_t walks = 0;
   std::uint64_t truncated_walks = 0;    // the copy of the stack was too short
   std::uint64_t unknown_processes = 0;  // walks of processes that the table does not have
+  std::uint64_t refused_walks = 0;      // the sample's CPU is not that of the process's code
   std::uint64_t evicted_processes = 0;  // for want of room
   std::uint64_t evicted_tables = 0;     // images whose tables made room for others
   std::uint64_t refused_modules = 0;    // beyond max_modules
@@ -95,10 +97,13 @@ class ProcessCode {
   UnwindModules tables_;
 };
 
-// What a sample has of a thread. Perf events give both.
+// The registers of a thread of a 64-bit program.
+using SampleRegisters = std::variant<X86_64Registers, Aarch64Registers>;
+
+// What a sample has of a thread. Perf events give both: see PerfRegisters.
 struct StackSample {
-  X86_64Registers registers;
-  std::span<const std::byte> stack{};  // from registers.sp on
+  SampleRegisters registers;
+  std::span<const std::byte> stack{};  // from the stack pointer on
 };
 
 // Learns from events what processes have mapped, and so never scans again. Unwind tables belong to
@@ -135,8 +140,8 @@ class ProcessTable {
 
   // Unwinds a sample. Writes at most frames.size() addresses, leaf first, as an Unwinder does. The
   // end is kTruncated if the copy of the stack was too short for the next frame, and kNoUnwindInfo
-  // if the process is unknown or the code's file could not be read. May read files, for code that
-  // no earlier stack has led through.
+  // if the process is unknown, its code is for another CPU than the sample, or the code's file
+  // could not be read. May read files, for code that no earlier stack has led through.
   WalkResult Unwind(std::uint64_t process, const StackSample& sample, std::span<Address> frames);
 
   // The code of a process now; nullptr if the process is unknown.
@@ -151,13 +156,25 @@ class ProcessTable {
     ProcessCode::Modules modules;             // sorted by start; do not overlap
     std::shared_ptr<const ProcessCode> code;  // of the modules; nullptr if it must be made anew
     std::shared_ptr<RuleCache> cache;         // of the modules; nullptr if it has none of its own
+    // Of the first image; those of others are not read. Nothing as long as there is none.
+    std::optional<Architecture> architecture;
     std::uint64_t last_use = 0;
     std::uint64_t walks = 0;  // since the last GiveCaches
   };
 
+  // The code that a sample of the architecture is of; nullptr if there is none.
+  std::shared_ptr<const ProcessCode> CodeFor(std::uint64_t process, Architecture architecture,
+                                             std::uint64_t& mark);
+  template <class Registers>
+  WalkResult Walk(std::uint64_t process, const Registers& registers,
+                  std::span<const std::byte> stack, std::span<Address> frames);
+
   // Each is called with the lock held.
   Process& Use(std::uint64_t id);
   void Add(Process& process, const Mapping& mapping, std::uint64_t id);
+  static void Clear(Process& process);
+  std::shared_ptr<internal::Image> FindImage(Process& process, const Mapping& mapping,
+                                             std::uint64_t id);
   [[nodiscard]] Mapping WithFile(const Process& process, const Mapping& mapping,
                                  std::uint64_t id) const;
   const std::shared_ptr<const ProcessCode>& CodeOf(Process& process) const;

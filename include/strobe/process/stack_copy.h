@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "strobe/arch/x86_64.h"
+#include "strobe/arch/registers.h"
 #include "strobe/base/address.h"
 #include "strobe/unwind/stack_memory.h"
 
@@ -13,9 +13,10 @@ namespace strobe {
 // A copy of a stack from the stack pointer on. The stack may be longer than its copy, and a walk
 // may lead to another stack, as a signal's frame on an alternate stack does. The copy knows then
 // that a walk has needed more than there is. Used by one walk.
+template <CpuRegisters R>
 class StackCopy {
  public:
-  StackCopy(const X86_64Registers& registers, std::span<const std::byte> bytes) noexcept
+  StackCopy(const R& registers, std::span<const std::byte> bytes) noexcept
       : sp_(registers.sp), fp_(registers.fp), copy_(registers.sp, bytes) {}
 
   [[nodiscard]] bool ReadWord(Address address, Address& word) const noexcept {
@@ -23,7 +24,7 @@ class StackCopy {
     if ((address & 7) != 0) return false;
     // Perf copies no red zone. A walk looks there only for a caller's frame pointer, in a function
     // that is about to return and has popped it: the register has the value again.
-    if (sp_ - address - 1 < kX86_64RedZoneBytes) {
+    if (sp_ - address - 1 < kRedZone) {
       word = fp_;
       return true;
     }
@@ -36,11 +37,14 @@ class StackCopy {
   [[nodiscard]] bool has_missed() const noexcept { return has_missed_; }
 
  private:
+  static constexpr Address kRedZone =
+      ArchitectureOf<R>() == Architecture::kX86_64 ? kX86_64RedZoneBytes : 0;
+
   const Address sp_;
   const Address fp_;
   const CopiedStackMemory copy_;
   mutable bool has_missed_ = false;
 };
-static_assert(StackMemory<StackCopy>);
+static_assert(StackMemory<StackCopy<NativeRegisters>>);
 
 }  // namespace strobe

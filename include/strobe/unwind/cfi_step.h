@@ -211,9 +211,7 @@ class CfiStep {
     const RecoveredRegisters* recovered;
 
     STROBE_SIGNAL_SAFE bool Register(unsigned number, Address& value) const noexcept {
-      constexpr DwarfRegisters kRegisters =
-          DwarfRegistersOf(std::same_as<Registers, Aarch64Registers> ? Architecture::kAarch64
-                                                                     : Architecture::kX86_64);
+      constexpr DwarfRegisters kRegisters = DwarfRegistersOf(ArchitectureOf<Registers>());
       if (number == kRegisters.sp) {
         value = state.registers.sp;
       } else if (number == kRegisters.fp) {

@@ -1,4 +1,4 @@
-// RunLive of systems that have no perf events, or whose stacks ProcessTable does not unwind.
+// RunLive of systems that have no perf events, or on which these are not tested.
 #include "commands/command_line.h"
 #include "live.h"
 

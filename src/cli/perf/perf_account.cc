@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "perf_fields.h"
 #include "profile/costs.h"
 #include "profile/merge.h"
@@ -111,8 +112,27 @@ std::int64_t PerfAccount::Account::Residual() const {
   return total ? std::max<std::int64_t>(Amount(*total) - SaturatedSum(amount, LostAmount()), 0) : 0;
 }
 
+std::string PerfCounts::Text() const {
+  const std::string not_unwound = NotUnwound();
+  return absl::StrCat(samples, " samples, ", lost,
+                      " lost, stacks deeper than their copy: ", truncated_stacks,
+                      not_unwound.empty() ? "" : "; ", not_unwound);
+}
+
+std::string PerfCounts::NotUnwound() const {
+  constexpr const char* kText = ", whose stacks are not unwound: ";
+  std::vector<std::string> texts;
+  if (stacks_of_32_bit > 0)
+    texts.push_back(absl::StrCat("samples of 32-bit code", kText, stacks_of_32_bit));
+  if (stacks_of_other_cpus > 0)
+    texts.push_back(absl::StrCat("samples of another CPU", kText, stacks_of_other_cpus));
+  return absl::StrJoin(texts, "; ");
+}
+
 PerfCounts PerfAccount::counts() const {
-  PerfCounts counts{.truncated_stacks = table_.stats().truncated_walks - truncated_before_};
+  PerfCounts counts{.truncated_stacks = table_.stats().truncated_walks - truncated_before_,
+                    .stacks_of_32_bit = stacks_->stacks_of_32_bit(),
+                    .stacks_of_other_cpus = stacks_->stacks_of_other_cpus()};
   for (const Account& account : accounts_) {
     counts.samples += account.samples;
     counts.lost += account.AllLost();
@@ -139,6 +159,7 @@ void PerfAccount::SetTotals(std::span<const Total> totals) {
 // For each event with a name of its own one column, behind one that counts its samples.
 absl::Status PerfAccount::MakeColumns() {
   if (!accounts_.empty()) return absl::OkStatus();
+  stacks_->UseArchitecture(header_.architecture);
   const std::vector<PerfEvent>& events = header_.events;
   builder_.profile().value_types = {{"samples", "count"}};
   accounts_.resize(events.size());

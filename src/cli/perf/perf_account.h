@@ -29,7 +29,14 @@ namespace strobe::internal {
 struct PerfCounts {
   std::uint64_t samples = 0;
   std::uint64_t lost = 0;
-  std::uint64_t truncated_stacks = 0;  // deeper than their copy
+  std::uint64_t truncated_stacks = 0;      // deeper than their copy
+  std::uint64_t stacks_of_32_bit = 0;      // which are not unwound
+  std::uint64_t stacks_of_other_cpus = 0;  // the same
+
+  // As a comment of a profile.
+  [[nodiscard]] std::string Text() const;
+  // What of that is about stacks that are not unwound; empty if there is none.
+  [[nodiscard]] std::string NotUnwound() const;
 };
 
 class PerfAccount {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "jit/generated_function.h"
-#include "strobe/process/mapping.h"
+#include "strobe/process/process_names.h"
 
 namespace strobe::internal {
 namespace {
@@ -14,14 +14,6 @@ constexpr std::size_t kFrameBytes = 2 * (sizeof(Frame) + sizeof(FrameSymbols) + 
 constexpr std::size_t kLaterBytes = 160;
 // Samples of an address within so much time have one name, or none.
 constexpr std::uint64_t kLaterSpanNs = 100'000'000;
-
-// The symbolizer reads the vdso in this process's memory.
-Address StartOfVdso(const Module& module) {
-  const absl::StatusOr<std::vector<Mapping>> own = ReadMaps("self");
-  if (!own.ok()) return module.start;
-  const auto vdso = std::ranges::find(*own, "[vdso]", &Mapping::path);
-  return vdso == own->end() ? module.start : vdso->start;
-}
 
 }  // namespace
 
@@ -91,15 +83,8 @@ PerfFrames::Placed PerfFrames::Place(const ProcessModule& module) {
   const auto next = static_cast<std::uint32_t>(modules.size());
   const auto [place, is_new] = modules_.try_emplace(key, next);
   if (is_new) {
-    modules.push_back(module.module);
-    Module& added = modules.back();
-    builder_.Take(2 * (sizeof(Module) + 2 * added.path.size()));
-    if (added.kind == ModuleKind::kVdso) {
-      const Address start = StartOfVdso(added);
-      added.limit += start - added.start;
-      added.load_bias += start - added.start;
-      added.start = start;
-    }
+    modules.push_back(ModuleToName(module));
+    builder_.Take(2 * (sizeof(Module) + 2 * modules.back().path.size()));
   }
   return {place->second, modules[place->second].start - module.module.start};
 }

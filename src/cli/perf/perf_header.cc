@@ -24,6 +24,7 @@ constexpr std::uint64_t kMaxSectionBytes = std::uint64_t{64} << 20;
 constexpr std::size_t kMaxBuildIds = std::size_t{1} << 18;
 
 constexpr std::uint32_t kFeatureBuildIds = 2;
+constexpr std::uint32_t kFeatureArchitecture = 6;
 constexpr std::uint32_t kFeatureEventNames = 12;
 constexpr std::uint32_t kFeatureClock = 29;
 constexpr std::uint32_t kFeatures = 256;
@@ -102,6 +103,15 @@ void TakeBuildIds(std::span<const std::byte> bytes, PerfHeader& header) {
     if (!fields.ok()) return;
     header.TakeBuildId(misc, body);
   }
+}
+
+// As uname says it.
+void TakeArchitecture(PerfFields fields, PerfHeader& header) {
+  const std::string_view name = fields.TakeText(fields.Take<std::uint32_t>());
+  if (!fields.ok()) return;
+  header.architecture = name == "x86_64"    ? std::optional(Architecture::kX86_64)
+                        : name == "aarch64" ? std::optional(Architecture::kAarch64)
+                                            : std::nullopt;
 }
 
 void TakeClock(PerfFields fields, PerfHeader& header) {
@@ -213,6 +223,7 @@ absl::Status PerfHeader::AddEvent(std::span<const std::byte> attributes,
 void PerfHeader::TakeFeature(std::uint32_t number, std::span<const std::byte> bytes) {
   switch (number) {
     case kFeatureBuildIds: return TakeBuildIds(bytes, *this);
+    case kFeatureArchitecture: return TakeArchitecture(PerfFields(bytes), *this);
     case kFeatureEventNames: return TakeEventNames(PerfFields(bytes), *this);
     case kFeatureClock: return TakeClock(PerfFields(bytes), *this);
     default: return;

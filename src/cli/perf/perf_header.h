@@ -12,6 +12,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "strobe/arch/registers.h"
 #include "strobe/symbolize/symbol_files.h"
 
 namespace strobe::internal {
@@ -83,6 +84,8 @@ struct PerfHeader {
   std::vector<PerfEvent> events;
   absl::flat_hash_map<std::uint64_t, std::uint32_t> events_by_id;  // indices
   std::map<std::string, std::string, std::less<>> build_ids;       // by path, hexadecimal
+  // Of the machine that was recorded; nothing for one whose stacks are not unwound.
+  std::optional<Architecture> architecture = kNativeArchitecture;
   std::int64_t clock_offset_ns = 0;  // what added to records' times makes times since 1970
   // Where the records are.
   std::uint64_t begin = 0;

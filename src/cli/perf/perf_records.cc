@@ -212,8 +212,8 @@ bool ParseSample(const PerfEvent& event, std::span<const std::byte> body, PerfSa
   if (has(kPerfRaw)) sample.raw = fields.TakeBytes(fields.Take<std::uint32_t>());
   if (has(kPerfBranches)) SkipBranches(event, fields);
   if (has(kPerfRegisters)) {
-    sample.registers_abi = fields.Take<std::uint64_t>();
-    if (sample.registers_abi != 0)
+    sample.registers_kind = fields.Take<std::uint64_t>();
+    if (sample.registers_kind != 0)
       sample.registers = fields.TakeWords(static_cast<unsigned>(std::popcount(event.registers)));
   }
   if (has(kPerfStack)) {

@@ -102,11 +102,9 @@ struct PerfSample {
   std::uint64_t period = 0;
   std::span<const std::byte> callchain{};  // words
   std::span<const std::byte> raw{};        // of a tracepoint
-  std::uint64_t registers_abi = 0;         // kNoRegisters, ...
+  std::uint64_t registers_kind = 0;        // see PerfRegisters
   std::span<const std::byte> registers{};  // words, one for each bit of the event's registers
   std::span<const std::byte> stack{};
-
-  static constexpr std::uint64_t k64Bit = 2;
 };
 // False if the sample is shorter than it says.
 bool ParseSample(const PerfEvent& event, std::span<const std::byte> body, PerfSample& sample);

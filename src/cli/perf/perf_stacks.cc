@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "perf_fields.h"
-#include "sampled_registers.h"
+#include "strobe/process/perf_registers.h"
 
 namespace strobe::internal {
 namespace {
@@ -65,18 +65,30 @@ std::span<const std::uint32_t> PerfStacks::Of(const PerfEvent& event, const Perf
   if (mode != kKernelMode && mode != kUserMode && words == 0)
     stack_.push_back(frames_.User(sample.ip, nullptr));  // of a guest
   std::vector<Address> chain(user.begin(), user.begin() + static_cast<std::ptrdiff_t>(user_count));
-  if (Unwind(event, sample)) return stack_;
+  const Unwinding unwinding = Unwind(event, sample);
+  if (unwinding == Unwinding::kDone) return stack_;
+  // What perf itself has found is better than the end of a stack.
+  const bool is_cut = unwinding == Unwinding::kRefused && chain.empty();
   if (chain.empty() && mode == kUserMode) chain.push_back(sample.ip);
   AddUserFrames(event, sample, chain);
+  if (is_cut) stack_.push_back(frames_.Pseudo(PseudoFrame::kNoUnwindInfo));
   return stack_;
 }
 
-// False if the sample has no registers and no stack.
-bool PerfStacks::Unwind(const PerfEvent& event, const PerfSample& sample) {
-  if (sample.registers_abi != PerfSample::k64Bit || sample.stack.empty() ||
-      !SampledRegisters::AreIn(event.registers))
-    return false;
-  const SampledRegisters registers(event.registers, sample.registers);
+PerfStacks::Unwinding PerfStacks::Unwind(const PerfEvent& event, const PerfSample& sample) {
+  if (sample.registers_kind == PerfRegisters::kNone || sample.stack.empty())
+    return Unwinding::kNothingThere;
+  if (!architecture_) {
+    ++stacks_of_other_cpus_;
+    return Unwinding::kRefused;
+  }
+  const PerfRegisters registers(*architecture_, event.registers, sample.registers_kind,
+                                sample.registers);
+  if (absl::IsUnimplemented(registers.status())) {
+    ++stacks_of_32_bit_;
+    return Unwinding::kRefused;
+  }
+  if (!registers.status().ok()) return Unwinding::kNothingThere;
   const WalkResult walk = table_.Unwind(
       sample.process, {.registers = registers.get(), .stack = sample.stack}, addresses_);
   AddUserFrames(event, sample, std::span(addresses_).first(walk.count));
@@ -89,7 +101,7 @@ bool PerfStacks::Unwind(const PerfEvent& event, const PerfSample& sample) {
     case StackEnd::kComplete:
     case StackEnd::kCoroutine: break;
   }
-  return true;
+  return Unwinding::kDone;
 }
 
 std::uint32_t PerfStacks::UserFrame(const Source& source, Address address,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "perf_header.h"
 #include "perf_records.h"
 #include "profile/profile_builder.h"
+#include "strobe/arch/registers.h"
 #include "strobe/base/address.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/process/process_table.h"
@@ -28,6 +30,12 @@ class PerfStacks {
   // record's. Samples with registers and stack are unwound; of others perf's call chain is taken.
   std::span<const std::uint32_t> Of(const PerfEvent& event, const PerfSample& sample,
                                     std::uint16_t misc);
+  // Samples of other machines than this one: see PerfHeader.
+  void UseArchitecture(std::optional<Architecture> architecture) { architecture_ = architecture; }
+  // Samples whose stacks begin and end with the instruction, because 32-bit code is not unwound.
+  [[nodiscard]] std::uint64_t stacks_of_32_bit() const { return stacks_of_32_bit_; }
+  // The same of a machine whose stacks are not unwound.
+  [[nodiscard]] std::uint64_t stacks_of_other_cpus() const { return stacks_of_other_cpus_; }
   [[nodiscard]] PerfFrames& frames() { return frames_; }
   // To be called once, after the last stack. True if a frame is there several times now.
   bool Finish();
@@ -43,7 +51,9 @@ class PerfStacks {
     std::uint32_t dump = JitDumps::kNone;
   };
 
-  bool Unwind(const PerfEvent& event, const PerfSample& sample);
+  // What the registers and the stack of a sample are good for.
+  enum class Unwinding : std::uint8_t { kDone, kNothingThere, kRefused };
+  Unwinding Unwind(const PerfEvent& event, const PerfSample& sample);
   void FindProgram(std::uint32_t process);
   std::uint32_t UserFrame(const Source& source, Address address, const ProcessModule* module);
   void AddUserFrames(const PerfEvent& event, const PerfSample& sample,
@@ -55,6 +65,9 @@ class PerfStacks {
   FindGenerated find_generated_;
   JitDumps dumps_;
   bool has_program_ = false;
+  std::optional<Architecture> architecture_ = kNativeArchitecture;
+  std::uint64_t stacks_of_32_bit_ = 0;
+  std::uint64_t stacks_of_other_cpus_ = 0;
   std::vector<std::uint32_t> stack_;
   std::vector<Address> addresses_ = std::vector<Address>(kMaxFramesLimit);
 };

@@ -72,14 +72,12 @@ absl::StatusOr<LoadedProfile> PerfReading::Read() {
   if (absl::Status status = header_.Read(*sources_[0]); !status.ok()) return status;
   if (absl::Status status = ReadRecords(); !status.ok()) return status;
   if (header_.events.empty()) return absl::InvalidArgumentError("the file has no events");
+  const PerfCounts counts = account_.counts();
   absl::StatusOr<LoadedProfile> loaded = account_.Finish();
   if (!loaded.ok()) return loaded;
   if (absl::Status status = account_.status(); !status.ok()) return status;
-  const PerfCounts counts = account_.counts();
   loaded->format = "perf.data";
-  loaded->comments.push_back(
-      absl::StrCat("perf.data: ", counts.samples, " samples, ", counts.lost,
-                   " lost, stacks deeper than their copy: ", counts.truncated_stacks));
+  loaded->comments.push_back(absl::StrCat("perf.data: ", counts.Text()));
   return loaded;
 }
 

@@ -1,4 +1,4 @@
-// RecordPerf and AddEvents where there are no perf events, or where no stacks are unwound.
+// RecordPerf and AddEvents of systems that have no perf events, or on which these are not tested.
 #include "commands/command_line.h"
 #include "record.h"
 

@@ -23,7 +23,6 @@ struct ElfHeader {
 };
 static_assert(sizeof(ElfHeader) == 64);
 
-constexpr std::uint16_t kMachineAarch64 = 183;
 constexpr std::uint32_t kSectionNote = 7;
 constexpr std::uint64_t kSectionCompressed = 0x800;
 constexpr std::uint32_t kSegmentNote = 4;
@@ -60,8 +59,9 @@ bool ElfFile::ReadHeaders() {
   constexpr unsigned char kClass64 = 2;
   constexpr unsigned char kLittleEndian = 1;
   if (header.file_class != kClass64 || header.encoding != kLittleEndian) return false;
-  if (header.machine != kMachineX86_64 && header.machine != kMachineAarch64) return false;
-  machine_ = header.machine;
+  const std::optional<Architecture> architecture = ArchitectureOfElf(header.machine);
+  if (!architecture) return false;
+  architecture_ = *architecture;
   section_names_ = header.section_names;
   if (header.segment_count != 0 && header.segment_size == sizeof(Segment)) {
     ReadArray(*source_, header.segments_offset, header.segment_count, segments_);
@@ -105,10 +105,6 @@ bool ElfFile::ReadBuildId(std::uint64_t offset, std::uint64_t size, std::uint64_
   if (size > kMaxNoteBytes || !ReadArray(*source_, offset, size, notes)) return false;
   build_id_ = BuildIdIn(notes, alignment);
   return !build_id_.empty();
-}
-
-Architecture ElfFile::architecture() const {
-  return machine_ == kMachineAarch64 ? Architecture::kAarch64 : Architecture::kX86_64;
 }
 
 bool ElfFile::Segment::is_code() const {

@@ -54,7 +54,7 @@ class ElfFile {
   [[nodiscard]] const std::string& build_id() const { return build_id_; }
   // The best table of symbols in the file: .symtab, else .dynsym.
   [[nodiscard]] Symbols symbols() const { return symbols_; }
-  [[nodiscard]] Architecture architecture() const;
+  [[nodiscard]] Architecture architecture() const { return architecture_; }
   [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
   // True if a loaded segment puts the byte at `file_offset` at `address`.
   [[nodiscard]] bool Maps(std::uint64_t file_offset, std::uint64_t address) const;
@@ -132,7 +132,7 @@ class ElfFile {
   [[nodiscard]] std::vector<char> ReadSectionNames() const;
 
   const ByteSource* source_;
-  std::uint16_t machine_ = 0;
+  Architecture architecture_ = Architecture::kX86_64;
   std::uint16_t section_names_ = 0;  // index of the section that holds the names
   std::vector<Section> sections_;
   std::vector<Segment> segments_;

@@ -17,7 +17,6 @@ namespace strobe::internal {
 // The file's structures are read without conversion.
 static_assert(std::endian::native == std::endian::little);
 
-inline constexpr std::uint16_t kMachineX86_64 = 62;
 inline constexpr std::uint32_t kSectionProgramBits = 1;
 inline constexpr std::uint32_t kSectionX86Unwind =
     0x70000001;  // .eh_frame, as some linkers write it

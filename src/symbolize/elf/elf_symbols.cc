@@ -181,7 +181,7 @@ std::vector<LinkageStub> ElfFile::FindLinkageStubs() const {
     if (section.size > bytes_left || !ReadArray(*source_, section.offset, section.size, code))
       continue;
     bytes_left -= section.size;
-    const std::vector<LinkageStub> found = machine_ == kMachineX86_64
+    const std::vector<LinkageStub> found = architecture_ == Architecture::kX86_64
                                                ? FindX86LinkageStubs(section.address, code)
                                                : FindAarch64LinkageStubs(section.address, code);
     stubs.insert(stubs.end(), found.begin(), found.end());

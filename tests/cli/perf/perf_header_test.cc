@@ -97,6 +97,20 @@ TEST(PerfHeaderTest, TheFileNamesItsEvents) {
   EXPECT_EQ(header.events[0].name, "task-clock:u");
 }
 
+TEST(PerfHeaderTest, TheFileNamesItsMachine) {
+  PerfHeader header;
+  EXPECT_EQ(header.architecture, kNativeArchitecture);
+  const auto take = [&](std::string_view name) {
+    const Bytes text = PaddedText(name);
+    header.TakeFeature(6, AsBytes(Join({HalfWord(static_cast<std::uint32_t>(text.size())), text})));
+    return header.architecture;
+  };
+  EXPECT_EQ(take("x86_64"), Architecture::kX86_64);
+  EXPECT_EQ(take("aarch64"), Architecture::kAarch64);
+  EXPECT_EQ(take("i686"), std::nullopt);
+  EXPECT_EQ(take("riscv64"), std::nullopt);
+}
+
 Bytes BuildIdBody(std::uint8_t byte, std::uint32_t size, std::string_view path) {
   return Join({HalfWord(1), Bytes(20, byte), HalfWord(size), PaddedText(path)});
 }

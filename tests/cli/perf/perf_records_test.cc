@@ -10,6 +10,7 @@
 #include "../perf_bytes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "strobe/process/perf_registers.h"
 
 namespace strobe::internal {
 namespace {
@@ -205,7 +206,7 @@ TEST(ParseSampleTest, TakesEachFieldAtItsPlace) {
   EXPECT_EQ(sample.raw.size(), 4u);
   ASSERT_EQ(sample.callchain.size(), 16u);
   EXPECT_EQ(PerfWord(sample.callchain, 1), 0xBu);
-  EXPECT_EQ(sample.registers_abi, PerfSample::k64Bit);
+  EXPECT_EQ(sample.registers_kind, PerfRegisters::k64Bit);
   ASSERT_EQ(sample.registers.size(), 16u);
   EXPECT_EQ(PerfWord(sample.registers, 0), 0x51u);
   ASSERT_EQ(sample.stack.size(), 16u) << "so much of the copy was used";

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "process/fake_image.h"
+#include "strobe/process/perf_registers.h"
 
 namespace strobe::internal {
 namespace {
@@ -29,6 +30,7 @@ constexpr std::uint32_t kSampled = 42;
 class PerfStacksTest : public ::testing::Test {
  protected:
   PerfStacksTest() {
+    stacks_.UseArchitecture(Architecture::kX86_64);
     files_.Write("/bin/program", {});
     table_.Map(kSampled, {kCode, kCode + 0x1000, testing::FakeImage::kOffset, "/bin/program"});
   }
@@ -60,7 +62,8 @@ class PerfStacksTest : public ::testing::Test {
   // The sample at code + 16 with that many words of a stack whose frames are two words long.
   std::vector<std::string> TextsOfStack(std::size_t words, std::uint32_t process = kSampled,
                                         const std::vector<std::uint64_t>& chain = {},
-                                        std::uint16_t misc = kInUser) {
+                                        std::uint16_t misc = kInUser,
+                                        std::uint64_t kind = PerfRegisters::k64Bit) {
     std::vector<std::uint64_t> all = {0, kCode + 0x101, 0, kCode + 0x201, 0, 0, 0, 0};
     all.resize(words);
     const Bytes stack = Words(all);
@@ -70,7 +73,7 @@ class PerfStacksTest : public ::testing::Test {
                  {.ip = kCode + 16,
                   .process = process,
                   .callchain = AsBytes(chain_words),
-                  .registers_abi = PerfSample::k64Bit,
+                  .registers_kind = kind,
                   .registers = AsBytes(registers),
                   .stack = AsBytes(stack)},
                  misc);
@@ -92,6 +95,45 @@ TEST_F(PerfStacksTest, UnwindsASampleWithRegistersAndStack) {
 TEST_F(PerfStacksTest, SaysWhyAStackEnds) {
   EXPECT_THAT(TextsOfStack(3), ElementsAre("+16", "+256", "[truncated]"));
   EXPECT_THAT(TextsOfStack(8, 77), ElementsAre("+16", "[no unwind info]")) << "an unknown process";
+}
+
+// Their words are not the 64-bit ones: the instruction is all that is known.
+TEST_F(PerfStacksTest, StacksOf32BitCodeEndAtTheInstruction) {
+  const auto texts = [&](const std::vector<std::uint64_t>& chain, std::uint16_t misc) {
+    return TextsOfStack(8, kSampled, chain, misc, PerfRegisters::k32Bit);
+  };
+  EXPECT_THAT(texts({}, kInUser), ElementsAre("+16", "[no unwind info]"));
+  EXPECT_THAT(texts({kToKernel, kKernelCode}, kInKernel),
+              ElementsAre("[kernel]", "[no unwind info]"));
+  EXPECT_THAT(texts({kToUser, kCode + 16, kCode + 0x101}, kInUser), ElementsAre("+16", "+256"))
+      << "as perf has found it";
+  EXPECT_EQ(stacks_.stacks_of_32_bit(), 3u);
+  EXPECT_EQ(stacks_.stacks_of_other_cpus(), 0u);
+}
+
+// A recording of an aarch64 machine, read here. Its words stand for x0 to x30, sp and pc.
+TEST_F(PerfStacksTest, UnwindsSamplesOfAnotherMachine) {
+  files_.Write("/bin/arm", {.machine = testing::FakeImage::kAarch64});
+  table_.Map(77, {kCode, kCode + 0x1000, testing::FakeImage::kOffset, "/bin/arm"});
+  stacks_.UseArchitecture(Architecture::kAarch64);
+  const Bytes stack = Words({0, kCode + 0x104, 0, kCode + 0x204, 0, 0});
+  const Bytes registers = Join({Bytes(31 * 8), Words({0x7000, kCode + 16})});
+  const PerfSample sample{.ip = kCode + 16,
+                          .process = 77,
+                          .registers_kind = PerfRegisters::k64Bit,
+                          .registers = AsBytes(registers),
+                          .stack = AsBytes(stack)};
+  EXPECT_THAT(Texts({.registers = 0x1FFFFFFFF, .name = ""}, sample, kInUser),
+              ElementsAre("+16", "+259", "+515"));
+  EXPECT_THAT(Texts({.registers = 0xFF0FFF, .name = ""}, sample, kInUser), ElementsAre("+16"))
+      << "a mask that lacks registers";
+}
+
+TEST_F(PerfStacksTest, StacksOfAnUnknownCpuEndAtTheInstruction) {
+  stacks_.UseArchitecture(std::nullopt);
+  EXPECT_THAT(TextsOfStack(8), ElementsAre("+16", "[no unwind info]"));
+  EXPECT_EQ(stacks_.stacks_of_other_cpus(), 1u);
+  EXPECT_EQ(stacks_.stacks_of_32_bit(), 0u);
 }
 
 TEST_F(PerfStacksTest, TheKernelsFramesStandBeforeTheUsers) {

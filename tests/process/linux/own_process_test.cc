@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "strobe/arch/current_registers.h"
 #include "strobe/platform/native.h"
+#include "strobe/process/process_names.h"
 #include "strobe/process/process_table.h"
 
 namespace strobe::testing {
@@ -22,8 +23,7 @@ namespace {
 
 // A sample of the calling thread, as a perf event would have it.
 struct CopiedSample {
-  std::array<Address, kX86_64GeneralRegisters> general{};
-  X86_64Registers registers;
+  NativeRegisters registers;
   std::vector<std::byte> stack;
 };
 
@@ -45,10 +45,10 @@ __attribute__((noinline)) int Descend(int depth, std::vector<Address>& returns,
   returns.push_back(reinterpret_cast<Address>(__builtin_return_address(0)));
   if (depth > 0) return Descend(depth - 1, returns, sample, bytes) + 1;
   const CurrentRegisters current;
-  const X86_64Registers& registers = *current.get();
+  sample.registers = *current.get();
+  sample.registers.set_general_registers(nullptr);  // those of this function alone
   sample.stack.resize(bytes);
-  CopyStack(registers.sp, bytes, sample.stack.data());
-  sample.registers = {.pc = registers.pc, .sp = registers.sp, .fp = registers.fp};
+  CopyStack(sample.registers.sp, bytes, sample.stack.data());
   return 1;
 }
 
@@ -86,7 +86,47 @@ TEST(OwnProcess, IsUnwoundAsItsFunctionsReturn) {
   ASSERT_GT(own.walk.count, own.calls.size());
   EXPECT_EQ(own.Callers(own.calls.size()), own.calls);
   EXPECT_EQ(own.table.stats().missing_images, 0u);
-  EXPECT_THAT(own.table.Name(own.process), ::testing::StartsWith("linux_own_proc"));
+}
+
+TEST(OwnProcess, HasItsName) {
+  ProcessTable table(NativePlatform::Files());
+  const auto process = static_cast<std::uint64_t>(getpid());
+  ASSERT_TRUE(table.Attach(process).ok());
+  EXPECT_THAT(table.Name(process), ::testing::StartsWith("linux_own_proc"));
+}
+
+TEST(OwnProcess, HasTheNamesOfItsFunctionsAndTheirLines) {
+  OwnWalk own(2);
+  ProcessNames names(NativePlatform::Files());
+  const auto code = own.table.Find(own.process);
+  own.table.Exit(own.process);  // what was mapped then still has names
+  const std::vector<AddressName> found = names.Name(*code, own.Callers(4));
+  ASSERT_EQ(found.size(), 4u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_FALSE(found[i].functions.empty());
+    const NamedFunction& function = found[i].functions.back();
+    EXPECT_TRUE(function.resolved);
+    EXPECT_THAT(function.function, ::testing::HasSubstr("Descend"));
+    EXPECT_THAT(function.file, ::testing::EndsWith("own_process_test.cc"));
+    EXPECT_GT(function.line, 0u);
+    EXPECT_THAT(found[i].module, ::testing::HasSubstr("own_process"));
+  }
+  // The call that Descend was begun by is in the constructor, wherever that was inlined.
+  EXPECT_THAT(found[2].functions.front().function, ::testing::HasSubstr("OwnWalk"));
+}
+
+TEST(OwnProcess, HasTheNamesOfItsLibraries) {
+  ProcessTable table(NativePlatform::Files());
+  const auto process = static_cast<std::uint64_t>(getpid());
+  ASSERT_TRUE(table.Attach(process).ok());
+  ProcessNames names(NativePlatform::Files(), {.mode = SymbolMode::kNames});
+  const auto function = reinterpret_cast<Address>(dlsym(RTLD_DEFAULT, "getenv"));
+  const auto found = names.Name(*table.Find(process), std::array<Address, 2>{function, 0x10});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].functions.front().function, "getenv");
+  EXPECT_THAT(found[0].module, ::testing::StartsWith("/"));
+  EXPECT_EQ(found[1].functions.front().function, "0x10");
+  EXPECT_EQ(found[1].module, "");
 }
 
 TEST(OwnProcess, IsUnwoundAsFarAsTheCopyGoes) {

@@ -129,6 +129,7 @@ int Live::Run() {
     SayError("cannot write standard output");
     return kFailed;
   }
+  if (const std::string what = session_.recorder().NotUnwound(); !what.empty()) SayError(what);
   if (have_ended_) SayTheEnd();
   return 0;
 }

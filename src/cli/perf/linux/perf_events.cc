@@ -21,8 +21,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "perf/proc_files.h"
-#include "strobe/arch/x86_64.h"
 #include "strobe/process/mapping.h"
+#include "strobe/process/perf_registers.h"
 
 namespace strobe::internal {
 namespace {
@@ -71,12 +71,6 @@ std::int64_t Nanoseconds(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
   return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-}
-
-std::uint64_t UserRegisters() {
-  std::uint64_t mask = std::uint64_t{1} << kX86_64PerfPc;
-  for (const unsigned number : kX86_64PerfRegisters) mask |= std::uint64_t{1} << number;
-  return mask;
 }
 
 // When a request has a sample.
@@ -172,7 +166,7 @@ perf_event_attr PerfEvents::AttributesOf(std::size_t request, const PerfTarget& 
   attributes.exclude_kernel = !sees_kernel_ || !asked.counts_kernel;
   attributes.exclude_user = !asked.counts_user;
   attributes.exclude_hv = 1;
-  attributes.sample_regs_user = UserRegisters();
+  attributes.sample_regs_user = PerfRegisterMask();
   attributes.sample_stack_user = static_cast<std::uint32_t>(options_.stack_bytes);
   attributes.read_format = counts_lost_ ? PERF_FORMAT_LOST : 0;
   attributes.disabled = 1;

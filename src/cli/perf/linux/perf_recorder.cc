@@ -202,6 +202,8 @@ absl::StatusOr<LoadedProfile> PerfRecorder::MakeProfile(std::vector<PerfAccount:
   totals_ = std::move(totals);
   account_.SetTotals(of_period);
   const PerfCounts counts = account_.counts();
+  all_.stacks_of_32_bit += counts.stacks_of_32_bit;
+  all_.stacks_of_other_cpus += counts.stacks_of_other_cpus;
   absl::StatusOr<LoadedProfile> loaded = account_.Finish();
   if (!loaded.ok()) return loaded;
   loaded->format = "perf events";
@@ -217,8 +219,7 @@ absl::StatusOr<LoadedProfile> PerfRecorder::MakeProfile(std::vector<PerfAccount:
                      unreadable_));
   }
   loaded->comments.push_back(
-      absl::StrCat("perf events: ", counts.samples, " samples, ", counts.lost,
-                   " lost, stacks deeper than their copy: ", counts.truncated_stacks,
+      absl::StrCat("perf events: ", counts.Text(),
                    events_.sees_kernel() ? "" : "; the kernel's part may not be seen"));
   return loaded;
 }

@@ -47,6 +47,9 @@ class PerfRecorder {
   absl::Status Collect(std::span<pollfd> others, std::chrono::milliseconds timeout);
   [[nodiscard]] PerfCounts counts() const { return account_.counts(); }
 
+  // About all that was recorded: see PerfCounts. Once the last profile is made.
+  [[nodiscard]] std::string NotUnwound() const { return all_.NotUnwound(); }
+
   // The profile of what was recorded since the last one. The recording goes on.
   absl::StatusOr<LoadedProfile> EndPeriod();
   // Ends the recording. `status` says why, in a comment, unless it is OK.
@@ -67,6 +70,7 @@ class PerfRecorder {
   // Threads whose events are there, opened or inherited.
   absl::flat_hash_set<std::uint32_t> threads_;
   std::vector<PerfAccount::Total> totals_;  // at the end of the last period
+  PerfCounts all_;                          // of the stacks that are not unwound
   std::uint64_t refused_ = 0;               // descendants
   std::uint64_t unreadable_ = 0;            // processes
 };
