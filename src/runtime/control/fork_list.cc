@@ -6,7 +6,9 @@
 #include <string>
 #include <thread>
 
+#include "strobe/base/address.h"
 #include "strobe/base/memory_guard.h"
+#include "strobe/core/thread_info.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/platform/fork_safe_mutex.h"
 #include "strobe/platform/native.h"
@@ -27,7 +29,8 @@ constinit std::array<Followed, kMaxArenas> followed{};
 // Held during a StartInChild, which may take long. Taken before the other one.
 constinit ForkSafeMutex<NativePlatform> starts_mutex;
 
-void NoteBeforeFork() {
+// Unused where there are no forks.
+[[maybe_unused]] void NoteBeforeFork() {
   const std::lock_guard lock(fork_list_mutex);
   for (const Followed& one : followed) {
     if (one.object != nullptr) one.object->NoteBeforeFork();
@@ -65,7 +68,7 @@ void ForgetObjectsOnOtherStacks() {
 }
 
 // The child's only thread runs this, so no object comes or goes meanwhile.
-void GoOnInChild() {
+[[maybe_unused]] void GoOnInChild() {
   ForgetObjectsOnOtherStacks();
   static_cast<void>(HasMemoryFor([] {
     bool will_start = false;
