@@ -2,10 +2,10 @@
 // asked to record it from outside (attach_request.h).
 #pragma once
 
-#include <limits.h>
 #include <sys/types.h>
 
 #include <array>
+#include <cstddef>
 #include <string_view>
 
 namespace strobe::internal {
@@ -13,13 +13,16 @@ namespace strobe::internal {
 // The path of an executable file, as exec…p look for it. Signal-safe.
 class ExecutedPath {
  public:
+  // A handler may run on a small stack: what is behind longer paths is not found.
+  static constexpr std::size_t kMaxBytes = 1024;
+
   // `name` itself if it has a slash, or is in no folder of PATH.
   explicit ExecutedPath(const char* name) noexcept;
   [[nodiscard]] const char* get() const { return path_; }
 
  private:
   const char* path_;
-  std::array<char, PATH_MAX> found_;
+  std::array<char, kMaxBytes> found_;
 };
 
 // All functions keep errno. They are signal-safe, for a child of vfork, and no cancellation points.

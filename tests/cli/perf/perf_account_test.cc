@@ -369,7 +369,7 @@ std::vector<std::string> KernelFrames(std::uint64_t text, bool is_running) {
   const AttributeBytes attributes{.sample_type = kPerfIp};
   EXPECT_TRUE(header.AddEvent(AsBytes(attributes.All()), {}).ok());
   PerfAccount account(header, files, {}, path);
-  if (is_running) account.UseRunningKernel();
+  if (is_running) account.UseRunningKernel(KernelSymbols::Read(path));
   const Bytes map = Join({HalfWord(0xFFFFFFFF), HalfWord(0), Words({0, 0, text}),
                           PaddedText("[kernel.kallsyms]_text")});
   EXPECT_TRUE(account.Take(RecordOf(PerfRecordType::kMmap, map), 0).ok());

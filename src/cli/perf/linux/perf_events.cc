@@ -182,9 +182,11 @@ void PerfEvents::CloseFrom(std::size_t first) {
   opened_.resize(first);
 }
 
-void PerfEvents::Remove(int thread) {
-  std::erase_if(opened_,
-                [&](const Opened& opened) { return opened.target == thread && !HasRing(opened); });
+bool PerfEvents::Remove(int thread) {
+  const auto is_of_thread = [&](const Opened& opened) {
+    return opened.target == thread && !HasRing(opened);
+  };
+  return std::erase_if(opened_, is_of_thread) > 0;
 }
 
 void PerfEvents::CloseEnded() {

@@ -68,8 +68,9 @@ class PerfEvents {
   // thread has ended. Other errors say what forbids it. After an error the target has no event.
   absl::Status Add(const PerfTarget& target);
   // Both want a target that was added first and keeps the rings.
-  // Takes the events of a thread away, and those that others have inherited.
-  void Remove(int thread);
+  // Takes the events that were added of a thread away, with those that others have inherited of it.
+  // False if it has none.
+  bool Remove(int thread);
   // Closes the events of targets that have ended, with all that has inherited them. What they have
   // counted stays in Totals.
   void CloseEnded();

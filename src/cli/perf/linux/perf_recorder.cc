@@ -154,8 +154,7 @@ absl::Status PerfRecorder::AttachAtExec(std::uint32_t thread, const std::string&
 }
 
 void PerfRecorder::Detach(std::uint32_t thread) {
-  events_.Remove(static_cast<int>(thread));
-  threads_.erase(thread);
+  if (events_.Remove(static_cast<int>(thread))) threads_.erase(thread);
 }
 
 // What asks to be recorded waits: so the names are read meanwhile, where the system has a thread.

@@ -43,7 +43,7 @@ class PerfRecorder {
   // Records a thread, which messages call `name`, from its next exec on, and what it starts then. A
   // thread whose events are there already has no others.
   absl::Status AttachAtExec(std::uint32_t thread, const std::string& name);
-  // That thread executes nothing.
+  // That thread executes nothing. Events that it has inherited stay.
   void Detach(std::uint32_t thread);
 
   // For a recording that attaches to many processes that begin and end meanwhile. To be called

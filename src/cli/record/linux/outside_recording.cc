@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../../platform/linux/files/few_files.h"
 #include "../../../process/linux/attach_request.h"
 #include "absl/strings/str_cat.h"
 #include "perf/proc_files.h"
@@ -34,8 +35,9 @@ constexpr const char* kLibraryName = "libstrobe-preload";
 constexpr const char* kOutside = "a program that loads no library";
 constexpr int kForever = -1;
 
-// Not open if the system refuses it.
+// Not open if the system refuses it, or if this process needs its files to begin the command.
 Descriptor ListenIn(const std::string& folder) {
+  if (HasFewFiles()) return {};
   // The folder's path may be longer than an address has room for; that of the file is short.
   const Descriptor directory(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   const std::string path =
@@ -65,7 +67,9 @@ bool IsThreadOf(std::uint32_t process, std::uint32_t thread) {
 class OutsideRecording::Serving {
  public:
   Serving(const RecordOptions& options, Descriptor listener)
-      : options_(options), listener_(std::move(listener)) {}
+      : options_(options), listener_(std::move(listener)) {
+    if (listener_.is_open()) wake_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  }
 
   // Has the thread do it, or does it where there is none, and waits.
   void Do(const std::function<void()>& job);
@@ -103,7 +107,7 @@ class OutsideRecording::Serving {
 
   const RecordOptions& options_;
   Descriptor listener_;
-  const Descriptor wake_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  Descriptor wake_;  // readable when there are jobs
   LinuxPlatform::OwnThread thread_;
   bool is_over_ = false;
   std::vector<Asking> asking_;
@@ -218,8 +222,11 @@ void OutsideRecording::Serving::TakeRequest(Asking& asking, const AttachRequest&
     asking.request->id = static_cast<std::int32_t>(asking.process);
   const auto thread = static_cast<std::uint32_t>(asking.request->id);
   const absl::Status status = AttachAtExec(thread);
-  static_cast<void>(send(asking.connection.get(), "", 1, MSG_NOSIGNAL));
-  if (!status.ok() || !HasEnded(asking.connection)) return;
+  if (!HasEnded(asking.connection)) {
+    static_cast<void>(send(asking.connection.get(), "", 1, MSG_NOSIGNAL));
+    return;
+  }
+  if (!status.ok()) return;
   // It has not waited for so long: the program runs already.
   session_->recorder().Detach(thread);
   AttachRunning(asking.process);

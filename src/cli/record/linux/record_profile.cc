@@ -85,6 +85,14 @@ std::int64_t SumOf(const Profile& profile, std::string_view type) {
   return ColumnSum(profile, static_cast<std::size_t>(column - profile.value_types.begin()));
 }
 
+absl::Status NoProfileError(const std::string& refusal) {
+  return absl::NotFoundError(absl::StrCat(
+      "the program left no profile: ",
+      !refusal.empty() ? refusal
+                       : "--worker keeps that of a program that is killed, and --perf needs "
+                         "nothing of the program"));
+}
+
 }  // namespace
 
 void RecordedProfiles::Take(const std::string& directory) {
@@ -166,11 +174,7 @@ absl::Status RecordedProfiles::TakeFile(const std::string& path, std::string_vie
 }
 
 absl::StatusOr<LoadedProfile> RecordedProfiles::Sum(std::uint64_t root_process) {
-  if (empty()) {
-    return absl::NotFoundError(
-        "the program left no profile: --worker keeps that of a program that is killed, and --perf "
-        "needs nothing of the program");
-  }
+  if (empty()) return NoProfileError(refusal_);
   const bool is_one = Ids().size() == 1;
   const bool has_directory = output_.has_directory();
   if (outside_ && is_one) PerfThreads::RemoveOnlyProcess(outside_->profile.label_sets);

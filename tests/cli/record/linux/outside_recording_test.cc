@@ -43,11 +43,18 @@ int StatusOf(pid_t child) {
   return WEXITSTATUS(status);
 }
 
+RecordOptions SmallRings() {
+  RecordOptions options;
+  options.command = {"/some/program"};
+  options.ring_kib = 64;
+  return options;
+}
+
 class OutsideRecordingTest : public ::testing::Test {
  protected:
   testing::TemporaryDirectory folder_;
   const std::string path_ = folder_.path().string();
-  const RecordOptions options_{.command = {"/some/program"}, .ring_kib = 64};
+  const RecordOptions options_ = SmallRings();
 };
 
 constexpr const char* kWork = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; exit 3";
