@@ -12,9 +12,9 @@
 
 #include "../platform/linux/signals/ending_signals.h"
 #include "../platform/started_thread.h"
+#include "exec/recorded_environment.h"
 #include "next.h"
 #include "process_session.h"
-#include "recorded_environment.h"
 #include "signal_masks.h"
 
 namespace {

@@ -34,6 +34,7 @@ ROOMS = {
     "http": ["backends", "pull"],
     "worker": ["shared", "program", "serve"],
     "testing": ["fakes"],
+    "preload": ["exec"],
     "cli": ["ui", "profile", "jit", "perf", "readers", "commands", "worker", "record", "live"],
 }
 SYSTEMS = {"linux", "windows"}  # the part of a folder, or of a room, that is one system's

@@ -1,7 +1,10 @@
 #include "kernel_symbols.h"
 
 #include <algorithm>
+#include <fstream>
 #include <iterator>
+#include <sstream>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 
@@ -27,6 +30,17 @@ KernelSymbols::KernelSymbols(std::string_view text) {
     names_ += name;
   }
   std::ranges::stable_sort(symbols_, {}, &Symbol::address);
+}
+
+std::shared_ptr<const KernelSymbols> KernelSymbols::Read(const std::string& path) {
+  std::string text;
+  if (!path.empty()) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream bytes;
+    bytes << file.rdbuf();  // a file that cannot be read, such as a directory, has none
+    text = std::move(bytes).str();
+  }
+  return std::make_shared<const KernelSymbols>(text);
 }
 
 std::string_view KernelSymbols::Find(std::uint64_t address) const {

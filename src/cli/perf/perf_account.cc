@@ -1,8 +1,6 @@
 #include "perf_account.h"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -64,7 +62,22 @@ PerfAccount::PerfAccount(const PerfHeader& header, const SymbolFiles& files,
 absl::Status PerfAccount::Attach(std::uint32_t process) {
   const absl::Status status = table_.Attach(process);
   if (!absl::IsNotFound(status)) threads_.Attach(process);
+  if (const std::shared_ptr<const ProcessCode> code = table_.Find(process)) {
+    for (const auto& module : code->modules()) JudgeMap(process, module->module.path);
+  }
   return status;
+}
+
+void PerfAccount::LeaveOut(std::string library) {
+  left_out_library_ = std::move(library);
+  threads_.KeepProcesses();
+}
+
+void PerfAccount::JudgeMap(std::uint32_t process, std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  if (left_out_library_.empty() || !name.starts_with(left_out_library_)) return;
+  threads_.LeaveOut(process);
+  has_left_out_ = true;
 }
 
 void PerfAccount::UseMachine() {
@@ -77,7 +90,10 @@ void PerfAccount::UseGenerated(PerfStacks::FindGenerated find) {
   stacks_->UseGenerated(find_generated_);
 }
 
-void PerfAccount::UseRunningKernel() { UseKernelSymbols(ReadKernelSymbols()); }
+void PerfAccount::UseRunningKernel(std::shared_ptr<const KernelSymbols> symbols) {
+  kernel_symbols_ = std::move(symbols);
+  UseKernelSymbols(kernel_symbols_);
+}
 
 void PerfAccount::UseKernelSymbols(std::shared_ptr<const KernelSymbols> symbols) {
   used_symbols_ = std::move(symbols);
@@ -85,16 +101,7 @@ void PerfAccount::UseKernelSymbols(std::shared_ptr<const KernelSymbols> symbols)
 }
 
 std::shared_ptr<const KernelSymbols> PerfAccount::ReadKernelSymbols() {
-  if (kernel_symbols_ == nullptr) {
-    std::string text;
-    if (!kernel_symbols_path_.empty()) {
-      std::ifstream file(kernel_symbols_path_, std::ios::binary);
-      std::ostringstream bytes;
-      bytes << file.rdbuf();  // a file that cannot be read, such as a directory, has none
-      text = std::move(bytes).str();
-    }
-    kernel_symbols_ = std::make_shared<const KernelSymbols>(text);
-  }
+  if (kernel_symbols_ == nullptr) kernel_symbols_ = KernelSymbols::Read(kernel_symbols_path_);
   return kernel_symbols_;
 }
 
@@ -146,7 +153,7 @@ void PerfAccount::SetTotals(std::span<const Total> totals) {
   ahead_.resize(accounts_.size());
   for (std::size_t i = 0; i < std::min(totals.size(), accounts_.size()); ++i) {
     accounts_[i].lost_samples = std::max(accounts_[i].lost_samples, totals[i].lost);
-    accounts_[i].total = totals[i].amount;
+    accounts_[i].total = has_left_out_ ? std::nullopt : totals[i].amount;
     if (!accounts_[i].total) continue;
     std::uint64_t& total = *accounts_[i].total;
     total -= std::min(total, accounts_[i].idle);
@@ -223,6 +230,7 @@ void PerfAccount::TakeMap(const PerfRecord& record) {
     if (const auto known = header_.build_ids.find(mapping.path); known != header_.build_ids.end())
       mapping.build_id = known->second;
   }
+  JudgeMap(map->process, mapping.path);
   table_.Map(map->process, mapping);
 }
 
@@ -287,6 +295,7 @@ absl::Status PerfAccount::TakeSample(const PerfRecord& record, std::uint64_t tim
   const std::optional<std::int64_t> amount = AmountOf(event, sample);
   if (!amount) return absl::InvalidArgumentError("a sample has no field of its tracepoint");
   Account& account = accounts_[number];
+  if (has_left_out_ && threads_.IsLeftOut(sample.process)) return absl::OkStatus();
   if (IsIdle(event, sample)) {
     account.idle += sample.period;
     return absl::OkStatus();

@@ -56,8 +56,13 @@ class PerfAccount {
   // Records are of all processes of this machine. The idle task is none: it has no samples.
   void UseMachine();
   // The names of the running kernel, if they may be read.
-  void UseRunningKernel();
+  void UseRunningKernel(std::shared_ptr<const KernelSymbols> symbols);
   void UseGenerated(PerfStacks::FindGenerated find);
+  // Processes that map code of a file whose name begins so are left out from then on, with what
+  // they fork, until they execute another program. As what they have used is no part of the
+  // profile, its totals are those of its samples from the first of them on.
+  // All rows say which process they are of.
+  void LeaveOut(std::string library);
 
   // True once the value types stand: no further event is taken over.
   [[nodiscard]] bool has_columns() const { return !accounts_.empty(); }
@@ -107,6 +112,7 @@ class PerfAccount {
   void AddColumnsOf(std::size_t number);
   void CountSamples(const Account& account, std::int64_t samples);
   void TakeMap(const PerfRecord& record);
+  void JudgeMap(std::uint32_t process, std::string_view path);
   void TakeKernelMap(std::string_view name, Address address);
   void TakeLost(const PerfRecord& record);
   void TakeSwitch(const PerfRecord& record, std::uint64_t time);
@@ -129,6 +135,8 @@ class PerfAccount {
   std::optional<PerfStacks> stacks_;
   PerfThreads threads_{builder_, table_};
   bool is_machine_ = false;
+  std::string left_out_library_;  // empty: none
+  bool has_left_out_ = false;     // anything
   std::shared_ptr<const KernelSymbols> kernel_symbols_;
   std::shared_ptr<const KernelSymbols> used_symbols_;  // the same, once they are those of records
   std::vector<Account> accounts_;                      // one an event

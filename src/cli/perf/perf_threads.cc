@@ -82,7 +82,10 @@ void PerfThreads::TakeName(const PerfRecord& record) {
   const std::string_view name = fields.TakeText(fields.remaining());
   if (!fields.ok()) return;
   const bool is_exec = (record.misc & kIsExec) != 0;
-  if (is_exec) table_.Exec(process);
+  if (is_exec) {
+    table_.Exec(process);
+    processes_[process].is_left_out = false;
+  }
   SetName(process, id, name, is_exec);
 }
 
@@ -104,6 +107,7 @@ void PerfThreads::TakeFork(const PerfRecord& record) {
   Process& forked = processes_[process];
   forked.name = from.name;
   forked.container = from.container;
+  forked.is_left_out = from.is_left_out;
   forked.is_looked_up = false;
 }
 
@@ -117,6 +121,11 @@ void PerfThreads::TakeExit(const PerfRecord& record) {
   std::uint32_t& alive = processes_[found->second.process].alive;
   if (alive == 0 || --alive > 0) return;
   table_.Exit(process);
+}
+
+bool PerfThreads::IsLeftOut(std::uint32_t process) const {
+  const auto found = processes_.find(process);
+  return found != processes_.end() && found->second.is_left_out;
 }
 
 bool PerfThreads::IsAlive(std::uint32_t thread) const {
@@ -154,8 +163,10 @@ std::uint32_t PerfThreads::LabelsOf(std::uint32_t process, std::uint32_t id) {
 }
 
 void PerfThreads::Finish() {
-  if (is_machine_) return;
-  std::vector<LabelSet>& sets = builder_.profile().label_sets;
+  if (!is_machine_ && !keeps_processes_) RemoveOnlyProcess(builder_.profile().label_sets);
+}
+
+void PerfThreads::RemoveOnlyProcess(std::vector<LabelSet>& sets) {
   const LabelSet* first = nullptr;
   for (const LabelSet& set : sets) {
     if (set.Number(kProcessLabel) == 0) continue;  // of no process

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "perf_records.h"
 #include "profile/profile_builder.h"
+#include "strobe/core/label_set.h"
 #include "strobe/process/process_table.h"
 
 namespace strobe::internal {
@@ -36,12 +38,18 @@ class PerfThreads {
   void UseProc() { uses_proc_ = true; }
   // All processes of the machine are recorded, so each row says which it is of, and where it runs.
   void UseMachine();
+  // Finish leaves the labels of the process, also if there is one process.
+  void KeepProcesses() { keeps_processes_ = true; }
+  // The process, and what it forks, is none of the profile until it executes another program.
+  void LeaveOut(std::uint32_t process) { processes_[process].is_left_out = true; }
+  [[nodiscard]] bool IsLeftOut(std::uint32_t process) const;
   // The number of a thread's labels: its id, its name, and its process's.
   std::uint32_t LabelsOf(std::uint32_t process, std::uint32_t thread);
   // False if a record has said that the thread has ended.
   [[nodiscard]] bool IsAlive(std::uint32_t thread) const;
   // If all samples are of one process and one program, no label needs to say which.
   void Finish();
+  static void RemoveOnlyProcess(std::vector<LabelSet>& sets);
   // Behind Finish: the builder begins another profile. What has ended is forgotten.
   void BeginPeriod();
 
@@ -61,6 +69,7 @@ class PerfThreads {
     std::string container;
     std::uint32_t alive = 0;    // threads
     bool is_looked_up = false;  // in /proc, since its name is known
+    bool is_left_out = false;
   };
 
   // An estimate, with the tables that find a thread and its process.
@@ -78,6 +87,7 @@ class PerfThreads {
   ProcessTable& table_;
   bool uses_proc_ = false;
   bool is_machine_ = false;
+  bool keeps_processes_ = false;
   absl::flat_hash_map<std::uint32_t, Thread> threads_;  // by id
   absl::flat_hash_map<std::uint32_t, Process> processes_;
 };

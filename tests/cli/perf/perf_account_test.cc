@@ -128,6 +128,27 @@ TEST_F(PerfAccountTest, AnEventOfWhichEachHasASampleNeedsNoCount) {
   EXPECT_THAT(RowsOf(loaded), ElementsAre("? 1 1000 30"));
 }
 
+TEST_F(PerfAccountTest, AProcessThatSamplesItselfIsLeftOutUntilItExecutes) {
+  constexpr std::uint16_t kExecBit = 1 << 13;
+  AddEvent(PerfEvent::kSoftware, 1);
+  account_.LeaveOut("libours");
+  EXPECT_TRUE(Sample(10, 42, 5, 1000).ok());
+  Take(PerfRecordType::kMmap2, MapBody(42, 0x5000, 0x1000, 0, "/lib/libours-more.so"), 6);
+  Take(PerfRecordType::kFork, ForkBody(43, 42, 43, 42), 7);
+  EXPECT_TRUE(Sample(10, 42, 8, 1000).ok());
+  EXPECT_TRUE(SampleOf(43, 10, 43, 8, 1000).ok()) << "what it has forked";
+  EXPECT_TRUE(SampleOf(44, 10, 44, 8, 1000).ok()) << "another process";
+  const Bytes name = NameBody(42, 42, "next");
+  EXPECT_TRUE(account_.Take(RecordOf(PerfRecordType::kComm, name, kExecBit), 9).ok());
+  EXPECT_TRUE(Sample(10, 42, 10, 1000).ok());
+  // What was counted has the others' part: nobody knows how much.
+  account_.SetTotals(std::vector<PerfAccount::Total>{{.amount = 9000}});
+  const LoadedProfile loaded = Finish();
+  EXPECT_THAT(RowsOf(loaded), ElementsAre("? 1 1000", "? 1 1000", "? 1 1000"));
+  for (const std::size_t row : {0, 1, 2})
+    EXPECT_NE(loaded.profile.Labels(row).Number(PerfThreads::kProcessLabel), 0);
+}
+
 TEST_F(PerfAccountTest, TwoClocksHaveTwoColumns) {
   AddEvent(PerfEvent::kSoftware, 1);
   AddEvent(PerfEvent::kSoftware, 0);
@@ -379,7 +400,7 @@ std::vector<std::string> KernelFrames(std::uint64_t text, bool is_running) {
   const AttributeBytes attributes{.sample_type = kPerfIp};
   EXPECT_TRUE(header.AddEvent(AsBytes(attributes.All()), {}).ok());
   PerfAccount account(header, files, {}, path);
-  if (is_running) account.UseRunningKernel();
+  if (is_running) account.UseRunningKernel(KernelSymbols::Read(path));
   const Bytes map = Join({HalfWord(0xFFFFFFFF), HalfWord(0), Words({0, 0, text}),
                           PaddedText("[kernel.kallsyms]_text")});
   EXPECT_TRUE(account.Take(RecordOf(PerfRecordType::kMmap, map), 0).ok());

@@ -14,7 +14,6 @@ import os
 import pathlib
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ import time
 
 for folder in ("readers", "support"):
     sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / folder))
+from call_filter import forbid  # noqa: E402
 from checks import check, failures  # noqa: E402
 from live_recordings import column, cpu_s_of, name_of, Recorder, rows_with, switches_of, TIMEOUT_S, Used  # noqa: E402
 from until_seen import wait_until, work_until  # noqa: E402
@@ -392,16 +392,6 @@ def pass_on(test):
     threads.kill()
     threads.wait()
     check("no process" in test.record("-p", 2**22 + 1, status=1)[1], "a process that is not there")
-
-
-def forbid(error):
-    """A filter, as those of containers: perf_event_open (298 on x86-64) fails."""
-    steps = [(0x20, 0, 0, 0), (0x15, 0, 1, 298), (0x06, 0, 0, 0x00050000 | error), (0x06, 0, 0, 0x7FFF0000)]
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
-    program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(code)))
-    libc = ctypes.CDLL(None)
-    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, ctypes.byref(program)) != 0:
-        os._exit(99)
 
 
 def refuse(test):

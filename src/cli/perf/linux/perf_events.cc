@@ -109,10 +109,13 @@ absl::Status PerfEvents::Add(const PerfTarget& target) {
   const std::size_t before = opened_.size();
   for (std::size_t cpu = 0; cpu < cpus_.size(); ++cpu) {
     for (std::size_t request = 0; request < options_.requests.size(); ++request) {
-      if (absl::Status status = AddOne(request, cpu, target); !status.ok()) return status;
+      absl::Status status = AddOne(request, cpu, target);
+      if (status.ok()) continue;
+      CloseFrom(before);
+      return status;
     }
   }
-  if (target.begin == PerfTarget::Begin::kAtExec) return absl::OkStatus();
+  if (target.begin != PerfTarget::Begin::kNow) return absl::OkStatus();
   for (std::size_t i = before; i < opened_.size(); ++i)
     ioctl(opened_[i].descriptor.get(), PERF_EVENT_IOC_ENABLE, 0);
   return absl::OkStatus();
@@ -144,8 +147,45 @@ absl::Status PerfEvents::AddOne(std::size_t request, std::size_t cpu, const Perf
   std::uint64_t id = 0;
   if (ioctl(descriptor, PERF_EVENT_IOC_ID, &id) != 0) return Refused(errno, request, target);
   header_.events_by_id[id] = static_cast<std::uint32_t>(request);
-  opened_.push_back({*std::move(opened), request});
+  opened_.push_back({*std::move(opened), request, target.id});
   return absl::OkStatus();
+}
+
+bool PerfEvents::HasRing(const Opened& opened) const {
+  return std::ranges::any_of(rings_, [&](const auto& ring) {
+    return ring != nullptr && ring->descriptor() == opened.descriptor.get();
+  });
+}
+
+void PerfEvents::CloseFrom(std::size_t first) {
+  for (std::size_t i = first; i < opened_.size(); ++i) {
+    const int descriptor = opened_[i].descriptor.get();
+    for (auto& ring : rings_) {
+      if (ring != nullptr && ring->descriptor() == descriptor) ring.reset();
+    }
+    std::erase_if(polled_, [&](const pollfd& polled) { return polled.fd == descriptor; });
+  }
+  opened_.resize(first);
+}
+
+bool PerfEvents::Remove(int thread) {
+  const auto is_of_thread = [&](const Opened& opened) {
+    return opened.target == thread && !HasRing(opened);
+  };
+  return std::erase_if(opened_, is_of_thread) > 0;
+}
+
+void PerfEvents::CloseEnded() {
+  std::vector<pollfd> all;
+  for (const Opened& opened : opened_) all.push_back({opened.descriptor.get(), 0, 0});
+  if (poll(all.data(), all.size(), 0) <= 0) return;
+  ended_.resize(options_.requests.size());
+  std::size_t index = 0;
+  std::erase_if(opened_, [&](const Opened& opened) {
+    if ((all[index++].revents & POLLHUP) == 0 || HasRing(opened)) return false;
+    AddTotal(opened, ended_[opened.request]);
+    return true;
+  });
 }
 
 perf_event_attr PerfEvents::AttributesOf(std::size_t request, const PerfTarget& target) const {
@@ -280,20 +320,22 @@ void PerfEvents::Wait(std::span<pollfd> others, std::chrono::milliseconds timeou
 }
 
 std::vector<PerfAccount::Total> PerfEvents::Totals() const {
-  std::vector<PerfAccount::Total> totals(options_.requests.size());
-  for (const Opened& opened : opened_) {
-    std::array<std::uint64_t, 2> words{};  // counted, lost
-    if (read(opened.descriptor.get(), words.data(), sizeof(words)) <= 0) continue;
-    PerfAccount::Total& total = totals[opened.request];
-    total.lost += words[1];
-    // A clock counts the kernel's part, too, if its samples leave that out; and the idle task's.
-    const PerfRequest& asked = options_.requests[opened.request];
-    const bool is_whole = asked.counts_user && asked.counts_kernel && !counts_idle_;
-    // What is counted of a field are the events, not their amounts.
-    if ((is_whole || !asked.is_clock()) && !asked.field)
-      total.amount = total.amount.value_or(0) + words[0];
-  }
+  std::vector<PerfAccount::Total> totals = ended_;
+  totals.resize(options_.requests.size());
+  for (const Opened& opened : opened_) AddTotal(opened, totals[opened.request]);
   return totals;
+}
+
+void PerfEvents::AddTotal(const Opened& opened, PerfAccount::Total& total) const {
+  std::array<std::uint64_t, 2> words{};  // counted, lost
+  if (read(opened.descriptor.get(), words.data(), sizeof(words)) <= 0) return;
+  total.lost += words[1];
+  // A clock counts the kernel's part, too, if its samples leave that out; and the idle task's.
+  const PerfRequest& asked = options_.requests[opened.request];
+  const bool is_whole = asked.counts_user && asked.counts_kernel && !counts_idle_;
+  // What is counted of a field are the events, not their amounts.
+  if ((is_whole || !asked.is_clock()) && !asked.field)
+    total.amount = total.amount.value_or(0) + words[0];
 }
 
 std::uint64_t PerfEvents::broken_rings() const {

@@ -32,7 +32,8 @@ struct PerfEventOptions {
   std::size_t ring_bytes = std::size_t{4} << 20;  // of one CPU
 };
 
-// What events are of, and what messages call it.
+// What events are of, and what messages call it. Events that never begin keep the rings, so that
+// those of any other target may end before the recording does.
 struct PerfTarget {
   enum class Scope : std::uint8_t {
     kThreadAndStarted,  // a thread, and what it starts later
@@ -40,7 +41,7 @@ struct PerfTarget {
     kMachine,           // all that runs
     kCgroup,            // all that runs in a control group
   };
-  enum class Begin : std::uint8_t { kNow, kAtExec };
+  enum class Begin : std::uint8_t { kNow, kAtExec, kNever };
 
   Scope scope{};
   int id = -1;  // of the thread; a descriptor of the control group's directory
@@ -64,8 +65,15 @@ class PerfEvents {
   explicit PerfEvents(PerfEventOptions options);
 
   // Opens the events of a target. They begin at once, or at the thread's next exec. NotFound if the
-  // thread has ended. Other errors say what forbids it.
+  // thread has ended. Other errors say what forbids it. After an error the target has no event.
   absl::Status Add(const PerfTarget& target);
+  // Both want a target that was added first and keeps the rings.
+  // Takes the events that were added of a thread away, with those that others have inherited of it.
+  // False if it has none.
+  bool Remove(int thread);
+  // Closes the events of targets that have ended, with all that has inherited them. What they have
+  // counted stays in Totals.
+  void CloseEnded();
   void Stop();
   // The time, in the clock of the records.
   static std::uint64_t Now();
@@ -94,6 +102,7 @@ class PerfEvents {
   struct Opened {
     Descriptor descriptor;
     std::size_t request = 0;
+    int target = -1;  // its id
   };
 
   [[nodiscard]] perf_event_attr AttributesOf(std::size_t request, const PerfTarget& target) const;
@@ -102,6 +111,10 @@ class PerfEvents {
   void FindWhatMayBeSeen(const PerfTarget& target);
   absl::Status AddOne(std::size_t request, std::size_t cpu, const PerfTarget& target);
   absl::Status MapRing(int descriptor, std::size_t cpu);
+  [[nodiscard]] bool HasRing(const Opened& opened) const;
+  // Closes the events from that index on, with their rings.
+  void CloseFrom(std::size_t first);
+  void AddTotal(const Opened& opened, PerfAccount::Total& total) const;
   [[nodiscard]] absl::Status Refused(int error, std::size_t request,
                                      const PerfTarget& target) const;
 
@@ -111,6 +124,7 @@ class PerfEvents {
   PerfHeader header_;
   std::vector<std::unique_ptr<PerfRing>> rings_;  // one a CPU
   std::vector<Opened> opened_;
+  std::vector<PerfAccount::Total> ended_;  // of events that were closed, one a request
   std::vector<pollfd>
       polled_;  // the rings, until their first threads end; then what else is waited for
   // What this kernel and this user can do.

@@ -1,5 +1,7 @@
 #include "perf_recorder.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -22,6 +24,7 @@ constexpr std::size_t kMaxDescendants = 10'000;
 constexpr std::size_t kMaxImages = 4096;
 // The rings are emptied each time that so many processes have been read.
 constexpr std::size_t kProcessesPerRound = 32;
+const char* const kKernelSymbols = "/proc/kallsyms";
 
 // What the process has started, and that has started, each behind its parent.
 std::vector<std::uint32_t> DescendantsOf(std::uint32_t process) {
@@ -35,8 +38,8 @@ std::vector<std::uint32_t> DescendantsOf(std::uint32_t process) {
   return descendants;
 }
 
-// The thread that a record of type kFork says has started.
-std::uint32_t StartedThread(const PerfRecord& record) {
+// The thread that a record of type kFork says has started, or one of type kExit that has ended.
+std::uint32_t ToldThread(const PerfRecord& record) {
   PerfFields fields(record.body);
   fields.TakeBytes(2 * sizeof(std::uint32_t));  // two processes
   return fields.Take<std::uint32_t>();
@@ -48,11 +51,11 @@ PerfRecorder::PerfRecorder(PerfEventOptions options, SymbolSearch search)
     : events_(std::move(options)),
       account_(events_.header(), NativePlatform::Files(),
                {.max_images = kMaxImages, .uses_process_roots = true, .search = std::move(search)},
-               "/proc/kallsyms"),
+               kKernelSymbols),
       order_([this](const PerfRecord& record, std::uint64_t time) {
         return account_.Take(record, time);
       }) {
-  account_.UseRunningKernel();
+  kernel_ = std::async(std::launch::deferred, &KernelSymbols::Read, kKernelSymbols);
   account_.UseGenerated(
       [this](std::uint32_t process, Address address) { return jit_names_.Find(process, address); });
 }
@@ -141,15 +144,35 @@ absl::Status PerfRecorder::AttachMachine(std::optional<int> cgroup) {
   return absl::OkStatus();
 }
 
-absl::Status PerfRecorder::AttachAtExec(std::uint32_t process) {
-  return events_.Add({.id = static_cast<int>(process),
-                      .name = "the command",
-                      .begin = PerfTarget::Begin::kAtExec});
+absl::Status PerfRecorder::AttachAtExec(std::uint32_t thread, const std::string& name) {
+  if (absl::Status status = NoteThreads(); !status.ok()) return status;
+  if (!threads_.insert(thread).second) return absl::OkStatus();
+  absl::Status status = events_.Add(
+      {.id = static_cast<int>(thread), .name = name, .begin = PerfTarget::Begin::kAtExec});
+  if (!status.ok()) threads_.erase(thread);
+  return status;
+}
+
+void PerfRecorder::Detach(std::uint32_t thread) {
+  if (events_.Remove(static_cast<int>(thread))) threads_.erase(thread);
+}
+
+// What asks to be recorded waits: so the names are read meanwhile, where the system has a thread.
+absl::Status PerfRecorder::BeginMany(Many many) {
+  has_many_ = true;
+  kernel_ =
+      std::async(std::launch::async | std::launch::deferred, &KernelSymbols::Read, kKernelSymbols);
+  account_.LeaveOut(std::move(many.left_out));
+  return events_.Add({.scope = PerfTarget::Scope::kThread,
+                      .id = gettid(),
+                      .name = "what loads no library",
+                      .begin = PerfTarget::Begin::kNever});
 }
 
 absl::Status PerfRecorder::NoteThreads() {
   return events_.Drain([this](const PerfRecord& record) {
-    if (record.type == PerfRecordType::kFork) threads_.insert(StartedThread(record));
+    if (record.type == PerfRecordType::kFork) threads_.insert(ToldThread(record));
+    if (record.type == PerfRecordType::kExit) threads_.erase(ToldThread(record));
     return order_.Add(record, TimeOf(events_.header(), record));
   });
 }
@@ -159,12 +182,16 @@ absl::Status PerfRecorder::Collect(std::span<pollfd> others, std::chrono::millis
   return TakeRecords();
 }
 
+void PerfRecorder::AwaitKernel() {
+  if (kernel_.valid()) account_.UseRunningKernel(kernel_.get());
+}
+
 absl::Status PerfRecorder::TakeRecords() {
-  if (absl::Status status = events_.Drain([this](const PerfRecord& record) {
-        return order_.Add(record, TimeOf(events_.header(), record));
-      });
-      !status.ok())
-    return status;
+  if (absl::Status status = NoteThreads(); !status.ok()) return status;
+  if (kernel_.valid() && kernel_.wait_for(std::chrono::seconds(0)) == std::future_status::timeout)
+    return absl::OkStatus();
+  AwaitKernel();
+  if (has_many_) events_.CloseEnded();
   return order_.EndRound();
 }
 
@@ -172,6 +199,7 @@ absl::StatusOr<LoadedProfile> PerfRecorder::EndPeriod() {
   const std::uint64_t end = PerfEvents::Now();
   const std::vector<PerfAccount::Total> totals = events_.Totals();
   if (absl::Status status = NoteThreads(); !status.ok()) return status;
+  AwaitKernel();
   if (absl::Status status = order_.EndAt(end); !status.ok()) return status;
   return MakeProfile(totals);
 }
@@ -179,6 +207,7 @@ absl::StatusOr<LoadedProfile> PerfRecorder::EndPeriod() {
 absl::StatusOr<LoadedProfile> PerfRecorder::Finish(const absl::Status& status) {
   events_.Stop();
   const std::uint64_t end = PerfEvents::Now();
+  AwaitKernel();
   absl::Status last = status;
   if (last.ok()) last = TakeRecords();
   if (last.ok()) last = order_.Finish();

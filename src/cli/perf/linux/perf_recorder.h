@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <future>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,8 +40,20 @@ class PerfRecorder {
   // Records all that runs on this machine, or in the control group whose directory `cgroup` is. Of
   // processes that this user may not look into, the code has no names, which a comment says.
   absl::Status AttachMachine(std::optional<int> cgroup);
-  // Records a child process from its next exec on.
-  absl::Status AttachAtExec(std::uint32_t process);
+  // Records a thread, which messages call `name`, from its next exec on, and what it starts then. A
+  // thread whose events are there already has no others.
+  absl::Status AttachAtExec(std::uint32_t thread, const std::string& name);
+  // That thread executes nothing. Events that it has inherited stay.
+  void Detach(std::uint32_t thread);
+
+  // For a recording that attaches to many processes that begin and end meanwhile. To be called
+  // first. The rings are those of the calling thread, which must live as long.
+  struct Many {
+    // Processes that have mapped a library whose name begins so are left out: they sample
+    // themselves.
+    std::string left_out;
+  };
+  absl::Status BeginMany(Many many);
 
   // Waits until there is something in the rings, or a descriptor of `others` is readable, or
   // `timeout` is over. Then takes over the records. An error ends the recording; what it has so far
@@ -57,22 +71,26 @@ class PerfRecorder {
 
  private:
   absl::Status TakeRecords();
+  // The names of the kernel's functions are those that were asked for at the begin.
+  void AwaitKernel();
   absl::StatusOr<LoadedProfile> MakeProfile(std::vector<PerfAccount::Total> totals);
   // Takes over the code and the names of a process whose events have begun.
   absl::Status TakeOver(std::uint32_t process);
-  // Takes the records that have come, and notes the threads that have inherited events.
+  // Takes the records that have come, and notes which threads have events.
   absl::Status NoteThreads();
 
   PerfEvents events_;
   JitNames jit_names_;
   PerfAccount account_;
   PerfOrder order_;
-  // Threads whose events are there, opened or inherited.
+  // Threads that run and whose events are there, opened or inherited.
   absl::flat_hash_set<std::uint32_t> threads_;
-  std::vector<PerfAccount::Total> totals_;  // at the end of the last period
-  PerfCounts all_;                          // of the stacks that are not unwound
-  std::uint64_t refused_ = 0;               // descendants
-  std::uint64_t unreadable_ = 0;            // processes
+  bool has_many_ = false;
+  std::future<std::shared_ptr<const KernelSymbols>> kernel_;  // until they are there
+  std::vector<PerfAccount::Total> totals_;                    // at the end of the last period
+  PerfCounts all_;                                            // of the stacks that are not unwound
+  std::uint64_t refused_ = 0;                                 // descendants
+  std::uint64_t unreadable_ = 0;                              // processes
 };
 
 }  // namespace internal

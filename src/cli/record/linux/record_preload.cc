@@ -17,10 +17,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "background_delivery.h"
 #include "child.h"
 #include "mapped_files.h"
+#include "outside_recording.h"
 #include "record/record.h"
 #include "record_profile.h"
 #include "record_program.h"
@@ -68,6 +70,16 @@ std::string FindLibrary(const char* name) {
     if (std::filesystem::exists(path, error)) return path.string();
   }
   return {};
+}
+
+// What perf events do not see.
+std::string AskedBesideCpuTime(const RecordOptions& options) {
+  std::vector<std::string> asked;
+  if (options.allocations) asked.emplace_back("--alloc");
+  if (options.locks) asked.emplace_back("--locks");
+  if (options.exceptions) asked.emplace_back("--exceptions");
+  if (options.wall_hz) asked.emplace_back("--wall");
+  return absl::StrJoin(asked, ", ");
 }
 
 using SteadyClock = std::chrono::steady_clock;
@@ -141,10 +153,12 @@ class PreloadedRecording {
       : options_(options), output_(output), child_(child) {}
 
   // Delivers the profile. The child may go on. Returns 0 if the program was run.
-  int Run(const std::string& program, const std::string& library);
+  int Run(const RecordedProgram& program, const std::string& library);
 
  private:
   void BeginWorker();
+  // Returns 0, or the status to exit with if the command cannot be recorded at all.
+  int BeginOutside(const RecordedProgram& program);
   // Until all has ended, or the asked time is over.
   void Attend();
   // Now and then, meanwhile.
@@ -167,6 +181,7 @@ class PreloadedRecording {
   BackgroundDelivery delivery_;       // of the period before
   Child& child_;
   const RecordingFolder folder_;
+  OutsideRecording outside_{options_, folder_.private_path()};
   RecordingWorker worker_{options_.mode == RecordingMode::kWorker ? folder_.private_path() : ""};
   const RecordedProcesses processes_{absl::StrCat(kRecordingVariable, "=", folder_.shared_path())};
   std::optional<MappedFiles> files_;
@@ -179,7 +194,7 @@ void PreloadedRecording::Update() {
   if (!child_.has_ended()) files_->Update();
   profiles_->Take(folder_.path());
   output_.Print(std::chrono::duration<double>(SteadyClock::now() - begin_).count(),
-                samples_before_ + profiles_->samples());
+                samples_before_ + profiles_->samples() + outside_.samples());
   if (!child_.has_ended() || has_said_what_runs_) return;
   const std::string children = processes_.RunningChildren();
   // Workers end by themselves. One that does not is not waited for any longer than kLongestExport.
@@ -192,6 +207,7 @@ void PreloadedRecording::Update() {
 void PreloadedRecording::TakeLast() {
   const auto over_ns = std::chrono::nanoseconds(UnixNs()) - (SteadyClock::now() - until_);
   const SteadyClock::time_point latest = SteadyClock::now() + kLongestExport;
+  outside_.End();
   const std::vector<std::uint64_t> programs = processes_.Programs();
   const auto has_all = [&] {
     profiles_->Take(folder_.path());
@@ -210,13 +226,18 @@ void PreloadedRecording::TakeLast() {
 void PreloadedRecording::EndPeriod() {
   const bool is_busy = delivery_.IsBusy();
   profiles_->Take(folder_.path());
-  if (is_busy || profiles_->empty()) return;
-  samples_before_ += profiles_->samples();
+  if (is_busy) return;
+  const std::uint64_t samples = profiles_->samples() + outside_.samples();
+  profiles_->SetOutside(outside_.Take());
+  if (profiles_->empty()) return;
+  samples_before_ += samples;
   if (!delivery_.has_begun()) output_.BeginPeriods();
   BeginDelivery();
 }
 
 void PreloadedRecording::BeginDelivery() {
+  profiles_->SetRefusal(outside_.refusal());
+  profiles_->SetAsked(AskedBesideCpuTime(options_));
   const std::shared_ptr<RecordedProfiles> full = std::move(profiles_);
   profiles_ = std::make_unique<RecordedProfiles>(output_, begin_unix_ns_);
   const auto id = static_cast<std::uint64_t>(child_.id());
@@ -241,7 +262,18 @@ void PreloadedRecording::Attend() {
   }
   worker_.End();
   if (options_.mode == RecordingMode::kWorker) processes_.AwaitWorkers(kLongestExport);
+  outside_.End();
   profiles_->Take(folder_.path());
+}
+
+int PreloadedRecording::BeginOutside(const RecordedProgram& program) {
+  const bool is_outside = program.file.LoadsNoLibrary() && !program.file.has_other_rights;
+  if (is_outside) {
+    const absl::Status status = outside_.AttachAtExec(static_cast<std::uint32_t>(child_.id()));
+    if (!status.ok()) return output_.Fail(std::string(status.message()));
+  }
+  outside_.Begin();
+  return 0;
 }
 
 // A worker ends its recordings when the variable of its own process says so.
@@ -251,7 +283,7 @@ void PreloadedRecording::BeginWorker() {
   worker_.Begin();
 }
 
-int PreloadedRecording::Run(const std::string& program, const std::string& library) {
+int PreloadedRecording::Run(const RecordedProgram& program, const std::string& library) {
   for (const std::string& folder : RecordingFolder::OfKilled()) {
     output_.Say(absl::StrCat("a recording was killed, and its profiles are left: strobe merge ",
                              folder, "/*.pb.gz -o FILE; strobe symbolize names them"));
@@ -261,17 +293,22 @@ int PreloadedRecording::Run(const std::string& program, const std::string& libra
   begin_ = SteadyClock::now();
   if (options_.duration_s > 0)
     until_ = begin_ + std::chrono::nanoseconds(std::llround(options_.duration_s * 1e9));
-  int error = child_.Fork({.path = program,
+  int error = child_.Fork({.path = program.path,
                            .arguments = options_.command,
                            .variables = VariablesFor(options_, library, folder_, worker_, until_)});
   if (error == 0 && options_.mode == RecordingMode::kWorker) BeginWorker();
-  if (error == 0) error = child_.Run();
+  if (error == 0) {
+    if (const int status = BeginOutside(program); status != 0) return status;
+    error = child_.Run();
+  }
   if (error != 0)
-    return output_.Fail(absl::StrCat(program, ": ", std::strerror(error)), kCannotRun);
+    return output_.Fail(absl::StrCat(program.path, ": ", std::strerror(error)), kCannotRun);
+  if (program.file.has_other_rights) outside_.Attach(static_cast<std::uint32_t>(child_.id()));
   files_.emplace(child_.id());
   Attend();
   const bool has_delivered = delivery_.has_begun();
   AwaitDelivery();
+  profiles_->SetOutside(outside_.Take());
   if (!has_delivered) profiles_->SetUsed(UsedByChildrenNs());
   if (!has_delivered || !profiles_->empty()) BeginDelivery();
   AwaitDelivery();
@@ -298,9 +335,9 @@ int RecordPreloaded(const RecordOptions& options, RecordingOutput& output) {
                              options.locks || options.exceptions || options.wall_hz;
   if (program.fits_perf && !needs_library) {
     output.Say(absl::StrCat(program.refusal, ": perf events record it"));
-    return RecordPerf(options, output);
-  }
-  if (!program.refusal.empty()) {
+    // The loader of another C library may end the program because of one that is made for glibc.
+    if (program.file.kind == ProgramKind::kOtherLibrary) return RecordPerf(options, output);
+  } else if (!program.refusal.empty()) {
     const char* const instead =
         program.fits_perf ? "; strobe record --perf profiles it from outside, by perf events" : "";
     return output.Fail(absl::StrCat(program.refusal, instead), program.status);
@@ -315,7 +352,7 @@ int RecordPreloaded(const RecordOptions& options, RecordingOutput& output) {
         "all, or the installed libraries), or its path has a colon or a space"));
   }
   Child child;
-  const int status = PreloadedRecording(options, output, child).Run(program.path, library);
+  const int status = PreloadedRecording(options, output, child).Run(program, library);
   if (status != 0) return status;
   child.StopFollowing();
   child.Await(kTakePeriod, [] {});

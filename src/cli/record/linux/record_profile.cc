@@ -85,6 +85,14 @@ std::int64_t SumOf(const Profile& profile, std::string_view type) {
   return ColumnSum(profile, static_cast<std::size_t>(column - profile.value_types.begin()));
 }
 
+absl::Status NoProfileError(const std::string& refusal) {
+  return absl::NotFoundError(absl::StrCat(
+      "the program left no profile: ",
+      !refusal.empty() ? refusal
+                       : "--worker keeps that of a program that is killed, and --perf needs "
+                         "nothing of the program"));
+}
+
 }  // namespace
 
 void RecordedProfiles::Take(const std::string& directory) {
@@ -100,6 +108,28 @@ void RecordedProfiles::Take(const std::string& directory) {
       output_.Fail(std::string(status.message()));
     std::filesystem::remove(path, error);
   }
+}
+
+void RecordedProfiles::SetOutside(std::optional<LoadedProfile> loaded) {
+  outside_ = std::move(loaded);
+  if (outside_) LimitMoments(outside_->profile);
+}
+
+std::set<std::uint64_t> RecordedProfiles::Ids() const {
+  std::set<std::uint64_t> ids;
+  for (const auto& [id, loaded] : processes_) ids.insert(id);
+  if (!outside_) return ids;
+  for (const LabelSet& set : outside_->profile.label_sets) {
+    const std::int64_t id = set.Number(PerfThreads::kProcessLabel);
+    if (id != 0) ids.insert(static_cast<std::uint64_t>(id));
+  }
+  return ids;
+}
+
+absl::Status RecordedProfiles::WriteNamed(LoadedProfile& loaded) {
+  loaded.profile.machine = output_.machine();
+  absl::Status status = SymbolizeQuickly(loaded);
+  return status.ok() ? output_.WriteToDirectory(loaded) : status;
 }
 
 void RecordedProfiles::LimitMoments(Profile& profile) {
@@ -144,13 +174,13 @@ absl::Status RecordedProfiles::TakeFile(const std::string& path, std::string_vie
 }
 
 absl::StatusOr<LoadedProfile> RecordedProfiles::Sum(std::uint64_t root_process) {
-  if (processes_.empty()) {
-    return absl::NotFoundError(
-        "the program left no profile: --worker keeps that of a program that is killed, and --perf "
-        "needs nothing of the program");
-  }
-  const bool is_one = processes_.size() == 1;
+  if (empty()) return NoProfileError(refusal_);
+  const bool is_one = Ids().size() == 1;
   const bool has_directory = output_.has_directory();
+  if (outside_ && is_one) PerfThreads::RemoveOnlyProcess(outside_->profile.label_sets);
+  if (outside_ && has_directory) {
+    if (absl::Status status = WriteNamed(*outside_); !status.ok()) return status;
+  }
   const auto root = processes_.find(root_process);
   const auto first = root != processes_.end() ? root : processes_.begin();
   JitNames jit_names;
@@ -158,23 +188,27 @@ absl::StatusOr<LoadedProfile> RecordedProfiles::Sum(std::uint64_t root_process) 
   for (auto& [id, loaded] : processes_) {
     jit_names.Name(loaded, static_cast<std::uint32_t>(id), begin_ns_);
     if (has_directory) {
-      loaded.profile.machine = output_.machine();
-      absl::Status status = SymbolizeQuickly(loaded);
-      if (status.ok()) status = output_.WriteToDirectory(loaded);
-      if (!status.ok()) return status;
+      if (absl::Status status = WriteNamed(loaded); !status.ok()) return status;
     }
     if (!is_one) LabelByProcess(loaded, id);
     all.push_back(&loaded);
   }
   PoolShortProcesses(all);
-  LoadedProfile sum = std::move(first->second);
+  // The command gives the sum its name.
+  const bool is_outside =
+      outside_ && (first == processes_.end() || outside_->profile.process_id == root_process);
+  LoadedProfile sum = std::move(is_outside ? *outside_ : first->second);
   const std::string program = sum.profile.program;
+  const std::uint64_t process_id = sum.profile.process_id;
   for (auto process = processes_.begin(); process != processes_.end(); ++process) {
-    if (process == first) continue;
+    if (!is_outside && process == first) continue;
     if (absl::Status status = AddTo(sum, std::move(process->second)); !status.ok()) return status;
   }
+  if (outside_ && !is_outside) {
+    if (absl::Status status = AddTo(sum, *std::move(outside_)); !status.ok()) return status;
+  }
   sum.profile.program = program;
-  sum.profile.process_id = first->first;
+  sum.profile.process_id = process_id;
   if (moments_left_out_ > 0) {
     sum.comments.push_back(absl::StrCat("times beyond the memory limit: of ", moments_left_out_,
                                         " samples the times are not kept"));
@@ -186,8 +220,10 @@ absl::StatusOr<LoadedProfile> RecordedProfiles::Sum(std::uint64_t root_process) 
 }
 
 bool RecordedProfiles::Finish(std::uint64_t root_process) {
-  const std::size_t count = processes_.size();
+  const std::size_t count = Ids().size();
+  const bool has_outside = outside_.has_value();
   absl::StatusOr<LoadedProfile> sum = Sum(root_process);
+  if (sum.ok() && has_outside && !asked_.empty()) SayCpuTimeAlone(*sum);
   if (sum.ok()) SayMissing(*sum, count);
   return output_.Deliver(std::move(sum), count);
 }
@@ -203,6 +239,15 @@ std::int64_t RecordedProfiles::MissingNs(std::int64_t used_ns, std::int64_t reco
   return missing_ns > least_ns ? missing_ns : 0;
 }
 
+void RecordedProfiles::SayCpuTimeAlone(LoadedProfile& sum) const {
+  const std::string what = absl::StrCat(
+      "of programs that load no library, the profile has the CPU time alone, and not "
+      "what is asked for by ",
+      asked_);
+  sum.comments.push_back(what);
+  output_.Say(what);
+}
+
 void RecordedProfiles::SayMissing(LoadedProfile& sum, std::size_t processes) const {
   const std::vector<ValueType>& types = sum.profile.value_types;
   const bool has_cpu_time = std::ranges::find(types, "cpu", &ValueType::type) != types.end();
@@ -214,7 +259,7 @@ void RecordedProfiles::SayMissing(LoadedProfile& sum, std::size_t processes) con
       "or replaced by exec, of children that end at once",
       1e-9 * static_cast<double>(missing_ns), 1e-9 * static_cast<double>(used_ns_));
   sum.comments.push_back(what);
-  output_.Say(what + "; --perf records them");
+  output_.Say(absl::StrCat(what, "; ", refusal_.empty() ? "--perf records them" : refusal_));
 }
 
 }  // namespace strobe::internal

@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,9 +36,17 @@ class RecordedProfiles {
   // True if a profile of the process has been taken that ends at that time since 1970, or later.
   [[nodiscard]] bool HasUntil(std::uint64_t process, std::int64_t unix_ns) const;
   // True if nothing has been taken.
-  [[nodiscard]] bool empty() const { return processes_.empty(); }
+  [[nodiscard]] bool empty() const { return processes_.empty() && !outside_; }
   // How many samples the profiles that were taken have.
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
+
+  // Adds what was recorded from outside, which has the CPU time of its processes alone. To be
+  // called once, before Finish.
+  void SetOutside(std::optional<LoadedProfile> loaded);
+  // Why some of it is missing, for Finish to say; empty if nothing was refused.
+  void SetRefusal(std::string refusal) { refusal_ = std::move(refusal); }
+  // What is asked for besides CPU time, as "--alloc, --wall": perf events do not see it.
+  void SetAsked(std::string asked) { asked_ = std::move(asked); }
 
   // The CPU time that the system has counted of all that was recorded. Where much more of it is in
   // no profile than starts and ends take, Finish says so.
@@ -53,11 +64,19 @@ class RecordedProfiles {
   void LimitMoments(Profile& profile);
   absl::Status TakeFile(const std::string& path, std::string_view name);
   absl::StatusOr<LoadedProfile> Sum(std::uint64_t root_process);
+  // The ids of all processes.
+  [[nodiscard]] std::set<std::uint64_t> Ids() const;
+  // Names a profile, and writes it, for a directory.
+  absl::Status WriteNamed(LoadedProfile& loaded);
+  void SayCpuTimeAlone(LoadedProfile& sum) const;
   void SayMissing(LoadedProfile& sum, std::size_t processes) const;
 
   RecordingOutput& output_;
   const std::int64_t begin_ns_;
   std::map<std::uint64_t, LoadedProfile> processes_;
+  std::optional<LoadedProfile> outside_;
+  std::string refusal_;
+  std::string asked_;
   std::map<std::uint64_t, std::int64_t> until_ns_;  // the latest end of a profile of the process
   std::uint64_t samples_ = 0;
   std::int64_t used_ns_ = 0;

@@ -4,7 +4,11 @@
 #include <cstdint>
 #include <string>
 
-namespace strobe::internal {
+#include "../../../process/linux/program_file.h"
+#include "strobe/base/visibility.h"
+
+namespace strobe {
+namespace STROBE_HIDDEN internal {
 
 struct RecordedProgram {
   std::string path;     // of the file that exec is given
@@ -12,6 +16,7 @@ struct RecordedProgram {
   int status = 0;       // what a shell would return then: 126 or 127
   // True if only the preloading is refused: perf events do not need it.
   bool fits_perf = false;
+  ProgramFile file{};  // what it is, unless nothing shall record it
 };
 
 enum class RecordedBy : std::uint8_t { kPreload, kPerfEvents, kNothing };
@@ -24,4 +29,5 @@ enum class RecordedBy : std::uint8_t { kPreload, kPerfEvents, kNothing };
 // Of a script, the interpreter is judged.
 RecordedProgram FindProgram(const std::string& name, RecordedBy how);
 
-}  // namespace strobe::internal
+}  // namespace internal
+}  // namespace strobe

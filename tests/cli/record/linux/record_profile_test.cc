@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../../../../src/cli/commands/command.h"
+#include "../../../../src/cli/perf/perf_threads.h"
 #include "../../../../src/cli/readers/read_profile.h"
 #include "../../../../src/cli/ui/output_file.h"
 #include "../../made_profile.h"
@@ -104,6 +105,39 @@ TEST_F(RecordedProfilesTest, AProcessThatLacksColumnsHasNothingInThem) {
   const auto loaded = ReadProfileFile(path, nullptr);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_THAT(RowsOf(*loaded), UnorderedElementsAre("main;g 0 4", "main;f 500 3", "main;g 0 5"));
+}
+
+LoadedProfile FromOutside(std::uint64_t process, std::uint64_t other) {
+  MadeProfile made;
+  for (const std::uint64_t id : {process, other}) {
+    made.Add({"main", "h"}, {1},
+             LabelSet({{std::string(PerfThreads::kProcessLabel), static_cast<std::int64_t>(id)}}));
+  }
+  LoadedProfile loaded = made.Finish();
+  loaded.profile.program = "outside";
+  loaded.profile.process_id = process;
+  return loaded;
+}
+
+TEST_F(RecordedProfilesTest, WhatWasRecordedFromOutsideIsPartOfTheSum) {
+  Write("program.7.0.pb.gz", {"main", "f"}, 3);
+  Take();
+  profiles_.SetOutside(FromOutside(8, 9));
+  profiles_.SetAsked("--alloc");
+  EXPECT_TRUE(Finish(7));
+  EXPECT_THAT(Delivered(),
+              UnorderedElementsAre("[process id=7];[process name=program];main;f 3",
+                                   "[process id=8];main;h 1", "[process id=9];main;h 1"));
+  EXPECT_THAT(said_, HasSubstr("of 3 processes"));
+  EXPECT_THAT(said_, HasSubstr("the CPU time alone, and not what is asked for by --alloc"));
+}
+
+TEST_F(RecordedProfilesTest, OneProcessFromOutsideNeedsNoLabel) {
+  EXPECT_TRUE(profiles_.empty());
+  profiles_.SetOutside(FromOutside(8, 8));
+  EXPECT_FALSE(profiles_.empty());
+  EXPECT_TRUE(Finish(8));
+  EXPECT_THAT(Delivered(), ElementsAre("main;h 2"));
 }
 
 TEST_F(RecordedProfilesTest, TimesHaveALimit) {

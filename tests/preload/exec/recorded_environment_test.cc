@@ -1,4 +1,4 @@
-#include "../../src/preload/recorded_environment.h"
+#include "../../../src/preload/exec/recorded_environment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,21 +1,29 @@
 // Calls by which the program executes another one, in its own process or in a child. The other one
-// is recorded whatever environment it gets, and what this one has used until then is exported.
+// is recorded whatever environment it gets, also if it loads no library, and what this one has used
+// until then is exported.
 #include <errno.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstddef>
+#include <string_view>
 
-#include "next.h"
-#include "process_session.h"
+#include "../next.h"
+#include "../process_session.h"
+#include "outside_program.h"
 #include "recorded_environment.h"
 
 namespace {
 
 using strobe::internal::BeginAfterExec;
 using strobe::internal::EndBeforeExec;
+using strobe::internal::ExecutedPath;
 using strobe::internal::Next;
+using strobe::internal::OutsideProgram;
 using strobe::internal::WithRecordedEnvironment;
 
 using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*,
@@ -35,13 +43,31 @@ __attribute__((constructor(65535))) void Find() {
   static_cast<void>(*next_spawn_found);
 }
 
-// call(environment) executes. It returns only if it has failed.
+// call(environment) executes the file at `path`. It returns only if it has failed.
 template <class Call>
-int Execute(char* const* environment, const Call& call) {
+int Execute(const char* path, char* const* environment, const Call& call) {
   const bool has_ended = EndBeforeExec();
-  const int result = WithRecordedEnvironment(environment, call);
+  const int result = WithRecordedEnvironment(environment, [&](char* const* recorded) {
+    OutsideProgram outside(path, recorded);
+    outside.AskBeforeExec();
+    const int failed = call(recorded);
+    outside.SayExecFailed();
+    return failed;
+  });
   if (has_ended) BeginAfterExec();
   return result;
+}
+
+// call(child, environment) starts a child that executes the file at `path`.
+template <class Call>
+int SpawnPath(const char* path, pid_t* child, char* const* environment, const Call& call) {
+  return WithRecordedEnvironment(environment, [&](char* const* recorded) {
+    OutsideProgram outside(path, recorded);
+    pid_t own = 0;
+    const int error = call(child == nullptr ? &own : child, recorded);
+    if (error == 0) outside.AskAfterSpawn(child == nullptr ? own : *child);
+    return error;
+  });
 }
 
 // The arguments from `first` to nullptr, as an array, which call(arguments, rest) gets: `rest` is
@@ -59,12 +85,21 @@ int WithArguments(const char* first, va_list rest, const Call& call) {
   return call(arguments, rest);
 }
 
+// "/proc/self/fd/7".
+std::array<char, 32> PathOf(int file) {
+  constexpr std::string_view kFiles = "/proc/self/fd/";
+  std::array<char, 32> path{};
+  std::to_chars(std::ranges::copy(kFiles, path.begin()).out, path.end() - 1, file);
+  return path;
+}
+
 int ExecutePath(const char* path, char* const* arguments, char* const* environment) {
-  return Execute(environment,
+  return Execute(path, environment,
                  [=](char* const* recorded) { return (*next_execute)(path, arguments, recorded); });
 }
 int ExecuteFound(const char* name, char* const* arguments, char* const* environment) {
-  return Execute(environment, [=](char* const* recorded) {
+  const ExecutedPath path(name);
+  return Execute(path.get(), environment, [=](char* const* recorded) {
     return (*next_execute_found)(name, arguments, recorded);
   });
 }
@@ -87,7 +122,7 @@ int execvpe(const char* name, char* const* arguments, char* const* environment) 
   return ExecuteFound(name, arguments, environment);
 }
 int fexecve(int file, char* const* arguments, char* const* environment) noexcept {
-  return Execute(environment, [=](char* const* recorded) {
+  return Execute(PathOf(file).data(), environment, [=](char* const* recorded) {
     return (*next_execute_file)(file, arguments, recorded);
   });
 }
@@ -123,15 +158,16 @@ int execle(const char* path, const char* first, ...) noexcept {
 int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
                 const posix_spawnattr_t* attributes, char* const* arguments,
                 char* const* environment) {
-  return WithRecordedEnvironment(environment, [=](char* const* recorded) {
-    return (*next_spawn)(child, path, actions, attributes, arguments, recorded);
+  return SpawnPath(path, child, environment, [=](pid_t* started, char* const* recorded) {
+    return (*next_spawn)(started, path, actions, attributes, arguments, recorded);
   });
 }
 int posix_spawnp(pid_t* child, const char* name, const posix_spawn_file_actions_t* actions,
                  const posix_spawnattr_t* attributes, char* const* arguments,
                  char* const* environment) {
-  return WithRecordedEnvironment(environment, [=](char* const* recorded) {
-    return (*next_spawn_found)(child, name, actions, attributes, arguments, recorded);
+  const ExecutedPath path(name);
+  return SpawnPath(path.get(), child, environment, [=](pid_t* started, char* const* recorded) {
+    return (*next_spawn_found)(started, name, actions, attributes, arguments, recorded);
   });
 }
 

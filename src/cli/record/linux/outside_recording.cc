@@ -1,0 +1,315 @@
+#include "outside_recording.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "../../../platform/linux/files/few_files.h"
+#include "../../../process/linux/attach_request.h"
+#include "absl/strings/str_cat.h"
+#include "perf/proc_files.h"
+#include "perf_session.h"
+#include "strobe/platform/linux/descriptor.h"
+#include "strobe/platform/linux/linux_platform.h"
+#include "strobe/worker/program/local_worker.h"
+
+namespace strobe::internal {
+namespace {
+
+constexpr const char* kLibraryName = "libstrobe-preload";
+constexpr const char* kOutside = "a program that loads no library";
+constexpr int kForever = -1;
+
+// Not open if the system refuses it, or if this process needs its files to begin the command.
+Descriptor ListenIn(const std::string& folder) {
+  if (HasFewFiles()) return {};
+  // The folder's path may be longer than an address has room for; that of the file is short.
+  const Descriptor directory(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const std::string path =
+      absl::StrCat("/proc/self/fd/", directory.get(), "/", std::string(kAttachSocket));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  Descriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!directory.is_open() || !listener.is_open() ||
+      bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      listen(listener.get(), OutsideRecording::kMaxAsking) != 0)
+    return {};
+  return listener;
+}
+
+bool HasEnded(const Descriptor& connection) {
+  char byte = 0;
+  return recv(connection.get(), &byte, sizeof(byte), MSG_PEEK) == 0;
+}
+
+bool IsThreadOf(std::uint32_t process, std::uint32_t thread) {
+  return access(absl::StrCat("/proc/", process, "/task/", thread).c_str(), F_OK) == 0;
+}
+
+}  // namespace
+
+class OutsideRecording::Serving {
+ public:
+  Serving(const RecordOptions& options, Descriptor listener)
+      : options_(options), listener_(std::move(listener)) {
+    if (listener_.is_open()) wake_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  }
+
+  // Has the thread do it, or does it where there is none, and waits.
+  void Do(const std::function<void()>& job);
+  void Begin();
+  void End();
+  absl::Status AttachAtExec(std::uint32_t thread);
+  void AttachRunning(std::uint32_t process);
+  std::optional<LoadedProfile> Take();
+
+  std::uint32_t command = 0;  // the process of the command, if that is recorded so
+  std::atomic<std::uint64_t> samples{0};
+  std::string Refusal() {
+    const std::scoped_lock lock(mutex_);
+    return refusal_;
+  }
+
+ private:
+  // A process that asks. The system says which it is.
+  struct Asking {
+    Descriptor connection;
+    std::uint32_t process = 0;
+    std::optional<AttachRequest> request{};
+    bool has_failed = false;  // to execute
+  };
+
+  void Run();
+  void DoJobs();
+  void Wait(std::vector<pollfd>& polled);
+  void Accept();
+  // False once the connection is over.
+  bool Answer(Asking& asking);
+  void TakeRequest(Asking& asking, const AttachRequest& request);
+  absl::Status BeginEvents();
+  absl::Status Note(absl::Status status);
+
+  const RecordOptions& options_;
+  Descriptor listener_;
+  Descriptor wake_;  // readable when there are jobs
+  LinuxPlatform::OwnThread thread_;
+  bool is_over_ = false;
+  std::vector<Asking> asking_;
+  std::unique_ptr<PerfSession> session_;  // once something has asked
+  absl::Status status_;                   // of its events
+  std::mutex mutex_;                      // of what follows
+  std::vector<std::packaged_task<void()>> jobs_;
+  std::string refusal_;
+};
+
+void OutsideRecording::Serving::Do(const std::function<void()>& job) {
+  if (!thread_.IsRunning()) return job();
+  std::packaged_task<void()> task(job);
+  std::future<void> done = task.get_future();
+  {
+    const std::scoped_lock lock(mutex_);
+    jobs_.push_back(std::move(task));
+  }
+  eventfd_write(wake_.get(), 1);
+  done.wait();
+}
+
+void OutsideRecording::Serving::DoJobs() {
+  eventfd_t count = 0;
+  eventfd_read(wake_.get(), &count);
+  std::vector<std::packaged_task<void()>> jobs;
+  {
+    const std::scoped_lock lock(mutex_);
+    jobs.swap(jobs_);
+  }
+  for (auto& job : jobs) job();
+}
+
+void OutsideRecording::Serving::Begin() {
+  if (!wake_.is_open()) return;
+  thread_ = LinuxPlatform::RunOnOwnThread("strobe-outside", [this] { Run(); });
+}
+
+void OutsideRecording::Serving::End() {
+  Do([this] { is_over_ = true; });
+  thread_.Join();
+  // What asks from now on is refused at once, and does not wait.
+  listener_.Close();
+  asking_.clear();
+}
+
+void OutsideRecording::Serving::Run() {
+  while (!is_over_) {
+    std::vector<pollfd> polled{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    for (const Asking& asking : asking_) polled.push_back({asking.connection.get(), POLLIN, 0});
+    Wait(polled);
+    std::size_t index = 2;
+    std::erase_if(asking_,
+                  [&](Asking& asking) { return polled[index++].revents != 0 && !Answer(asking); });
+    if (polled[1].revents != 0) Accept();
+    if (polled[0].revents != 0) DoJobs();
+  }
+}
+
+void OutsideRecording::Serving::Wait(std::vector<pollfd>& polled) {
+  if (session_ == nullptr || !status_.ok()) {
+    poll(polled.data(), polled.size(), kForever);
+    return;
+  }
+  PerfRecorder& recorder = session_->recorder();
+  status_ = recorder.Collect(polled, PerfSession::kRound);
+  samples.store(recorder.counts().samples);
+}
+
+void OutsideRecording::Serving::Accept() {
+  Descriptor connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  ucred peer{};
+  socklen_t bytes = sizeof(peer);
+  if (!connection.is_open() || asking_.size() >= kMaxAsking ||
+      getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
+    return;
+  asking_.push_back({std::move(connection), static_cast<std::uint32_t>(peer.pid)});
+}
+
+bool OutsideRecording::Serving::Answer(Asking& asking) {
+  AttachRequest request;
+  const ssize_t got = recv(asking.connection.get(), &request, sizeof(request), 0);
+  if (got < 0) return errno == EAGAIN || errno == EINTR;
+  if (got == 0) {
+    const bool is_awaited = asking.request && asking.request->time == AttachTime::kAfterwards;
+    if (is_awaited && !asking.has_failed)
+      AttachRunning(static_cast<std::uint32_t>(asking.request->id));
+    return false;
+  }
+  if (!asking.request) {
+    if (got != sizeof(request)) return false;
+    TakeRequest(asking, request);
+    return asking.request.has_value();
+  }
+  asking.has_failed = true;
+  if (asking.request->time == AttachTime::kAtExec && session_ != nullptr)
+    session_->recorder().Detach(static_cast<std::uint32_t>(asking.request->id));
+  return true;
+}
+
+// A process speaks of itself and its children alone.
+void OutsideRecording::Serving::TakeRequest(Asking& asking, const AttachRequest& request) {
+  const auto id = static_cast<std::uint32_t>(request.id);
+  asking.request = request;
+  if (request.time == AttachTime::kAfterwards) {
+    const bool is_own = id == asking.process || StatusNumber(id, "PPid") == asking.process;
+    if (!is_own) asking.request.reset();
+    return;
+  }
+  // A thread in another namespace calls itself by another number; it is likely to be the only one.
+  if (!IsThreadOf(asking.process, id))
+    asking.request->id = static_cast<std::int32_t>(asking.process);
+  const auto thread = static_cast<std::uint32_t>(asking.request->id);
+  const absl::Status status = AttachAtExec(thread);
+  if (!HasEnded(asking.connection)) {
+    static_cast<void>(send(asking.connection.get(), "", 1, MSG_NOSIGNAL));
+    return;
+  }
+  if (!status.ok()) return;
+  // It has not waited for so long: the program runs already.
+  session_->recorder().Detach(thread);
+  AttachRunning(asking.process);
+}
+
+absl::Status OutsideRecording::Serving::Note(absl::Status status) {
+  if (status.ok() || absl::IsNotFound(status)) return status;
+  const std::scoped_lock lock(mutex_);
+  if (refusal_.empty()) refusal_ = std::string(status.message());
+  return status;
+}
+
+absl::Status OutsideRecording::Serving::BeginEvents() {
+  if (session_ != nullptr || !status_.ok()) return status_;
+  absl::StatusOr<std::vector<PerfRequest>> requests = RequestsOf(options_);
+  if (!requests.ok()) return status_ = requests.status();
+  RaiseDescriptorLimit();
+  auto session = std::make_unique<PerfSession>(options_, *std::move(requests));
+  status_ = session->recorder().BeginMany({.left_out = kLibraryName});
+  if (status_.ok()) session_ = std::move(session);
+  return status_;
+}
+
+absl::Status OutsideRecording::Serving::AttachAtExec(std::uint32_t thread) {
+  absl::Status status = BeginEvents();
+  if (status.ok()) status = session_->recorder().AttachAtExec(thread, kOutside);
+  return Note(std::move(status));
+}
+
+void OutsideRecording::Serving::AttachRunning(std::uint32_t process) {
+  absl::Status status = BeginEvents();
+  if (status.ok()) status = session_->recorder().Attach(process);
+  if (status.ok()) status = session_->recorder().AttachDescendants(process);
+  static_cast<void>(Note(std::move(status)));
+}
+
+std::optional<LoadedProfile> OutsideRecording::Serving::Take() {
+  if (session_ == nullptr) return std::nullopt;
+  PerfRecorder& recorder = session_->recorder();
+  absl::StatusOr<LoadedProfile> loaded =
+      is_over_ || !status_.ok() ? recorder.Finish(status_) : recorder.EndPeriod();
+  samples.store(0);
+  if (!loaded.ok()) {
+    static_cast<void>(Note(loaded.status()));
+    return std::nullopt;
+  }
+  if (loaded->profile.samples.empty()) return std::nullopt;
+  if (command != 0) {
+    loaded->profile.program = std::filesystem::path(options_.command[0]).filename().string();
+    loaded->profile.process_id = command;
+  }
+  return *std::move(loaded);
+}
+
+OutsideRecording::OutsideRecording(const RecordOptions& options, const std::string& folder)
+    : serving_(std::make_unique<Serving>(options, ListenIn(folder))) {}
+
+OutsideRecording::~OutsideRecording() { End(); }
+
+absl::Status OutsideRecording::AttachAtExec(std::uint32_t process) {
+  serving_->command = process;
+  return serving_->AttachAtExec(process);
+}
+
+void OutsideRecording::Begin() { serving_->Begin(); }
+
+void OutsideRecording::Attach(std::uint32_t process) {
+  serving_->Do([this, process] {
+    serving_->command = process;
+    serving_->AttachRunning(process);
+  });
+}
+
+void OutsideRecording::End() { serving_->End(); }
+
+std::optional<LoadedProfile> OutsideRecording::Take() {
+  std::optional<LoadedProfile> taken;
+  serving_->Do([this, &taken] { taken = serving_->Take(); });
+  return taken;
+}
+
+std::uint64_t OutsideRecording::samples() const { return serving_->samples.load(); }
+
+std::string OutsideRecording::refusal() const { return serving_->Refusal(); }
+
+}  // namespace strobe::internal

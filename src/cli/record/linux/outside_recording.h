@@ -1,0 +1,59 @@
+// OutsideRecording: what of a recording loads no library, by perf events.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "profile/loaded_profile.h"
+#include "record/record.h"
+#include "strobe/base/visibility.h"
+
+namespace strobe {
+namespace STROBE_HIDDEN internal {
+
+// A process that executes such a program asks for it first (attach_request.h): then the program has
+// perf events from its first instruction on, and so has all that it starts. Of what it starts, a
+// process that loads the library samples itself, and is left out. As long as nobody asks, there are
+// no events.
+class OutsideRecording {
+ public:
+  // Processes that are being answered, or about to execute. Further ones are refused.
+  static constexpr std::size_t kMaxAsking = 64;
+
+  // Listens in `folder`, which is open. `options` must outlive the recording. If the system refuses
+  // that, nothing is recorded from outside.
+  OutsideRecording(const RecordOptions& options, const std::string& folder);
+  ~OutsideRecording();
+  OutsideRecording(const OutsideRecording&) = delete;
+  OutsideRecording& operator=(const OutsideRecording&) = delete;
+
+  // Before Begin: records a child of this process, from its next exec on. Returns what forbids it.
+  absl::Status AttachAtExec(std::uint32_t process);
+  // Begins to answer, on a thread.
+  void Begin();
+  // Records a process that runs already, with what it has started.
+  void Attach(std::uint32_t process);
+  // Ends the recording. To be called before the last call of Take.
+  void End();
+
+  // What has been recorded since the last call; nothing if there is no sample.
+  std::optional<LoadedProfile> Take();
+  // The samples since the last call of Take.
+  [[nodiscard]] std::uint64_t samples() const;
+  // Why something that asked is not recorded; empty if all was.
+  [[nodiscard]] std::string refusal() const;
+
+ private:
+  class Serving;
+
+  std::unique_ptr<Serving> serving_;
+};
+
+}  // namespace internal
+}  // namespace strobe
