@@ -120,6 +120,20 @@ TEST_F(FollowedForks, AChildOfAChildGoesOn) {
             0);
 }
 
+// A daemon forks twice, from a thread that needs no registration, and at once.
+TEST_F(FollowedForks, AChildOfAChildGoesOnWithoutARegistration) {
+  KeepingProfiler profiler(Following());
+  const KeepingSession session(profiler);
+  EXPECT_EQ(RunInChild([&] {
+              STROBE_CHILD_CHECK(RunInChild([&] {
+                                   AwaitSession(profiler);
+                                   const auto own = profiler.RegisterThread("daemon");
+                                   ExpectToGoOn(profiler, "daemon");
+                                 }) == 0);
+            }),
+            0);
+}
+
 // What the program says itself comes first, in either order.
 TEST_F(FollowedForks, AChildMayStartAndRegisterByItself) {
   std::optional<KeepingProfiler> profiler(Following());
@@ -180,10 +194,12 @@ TEST_F(FollowedForks, AChildMayEndAtAnyTime) {
 
 TEST_F(FollowedForks, AStoppedProfilerBeginsNoSession) {
   KeepingProfiler profiler(Following());
-  ASSERT_TRUE(profiler.Start().ok());
+  // It comes behind the other one: when its session runs, the other's would.
+  KeepingProfiler witness(Following());
+  ASSERT_TRUE(profiler.Start().ok() && witness.Start().ok());
   const auto registration = profiler.RegisterThread("server");
   const auto expect_none = [&] {
-    BurnCpu(30'000'000);
+    AwaitSession(witness);
     STROBE_CHILD_CHECK(profiler.stats().threads_registered == 1);
     STROBE_CHILD_CHECK(absl::IsFailedPrecondition(profiler.Flush()));
   };

@@ -114,7 +114,9 @@ struct ThreadOptions {
   // parent's Registration lives in the child. If a session runs, the child begins one once it has
   // lived for 10 ms; a Start by the child itself comes first, or takes that session over. Not in
   // children of _Fork, vfork or clone, and not by a Profiler that lies on the stack of a thread
-  // which is neither the first nor the forking one. Linux only.
+  // which is neither the first nor the forking one. The child has one thread more from its fork on,
+  // and allocates in the fork: not for programs that fork in signal handlers, or whose children
+  // need to have one thread. Linux only.
   Option<bool> follow_forks = Option<bool>::Default{false};
 };
 

@@ -94,6 +94,14 @@ inline constexpr auto kPerfEventTable = [] {
 // True if samples may be taken of it.
 constexpr bool IsRecordable(const KnownPerfEvent& event) { return !event.counts.empty(); }
 
+// True of events that happen in the kernel alone.
+constexpr bool IsOfKernel(std::uint32_t type, std::uint64_t config) {
+  constexpr std::uint64_t kContextSwitches = 3;  // of software events
+  constexpr std::uint64_t kMigrations = 4;
+  return type == PerfEvent::kTracepoint ||
+         (type == PerfEvent::kSoftware && (config == kContextSwitches || config == kMigrations));
+}
+
 // Calls visit(name) for each name of the event.
 template <class Visit>
 constexpr void VisitNames(const KnownPerfEvent& event, Visit visit) {

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -45,6 +46,7 @@ struct KeptFile {
   // the file has been left.
   std::atomic<std::uint32_t> owner{0};
   std::atomic<bool> is_left{false};
+  bool is_programs = false;  // one of the program's files, not of a thread's own
   std::atomic<int> number{-1};
   std::atomic<std::uint64_t> event{0};  // of the file's identity
   KnownFile file;
@@ -66,6 +68,27 @@ std::uint32_t ProcessOf(int handle) {
 
 // The directory of the threads' files.
 constinit thread_local char task_directory[40] = "/proc/self/task";
+
+// Whether the calling thread has the files of the program: of its first thread, unless that has
+// ended, and so shares no memory either. True where the system does not tell.
+bool HasProgramFiles() {
+  const auto shares = [](int what) {
+    return syscall(SYS_kcmp, gettid(), getpid(), what, 0, 0) <= 0;
+  };
+  return shares(KCMP_FILES) || !shares(KCMP_VM);
+}
+
+// On a thread that has the program's files: closes what others have left.
+void CloseLeftFiles() {
+  if (!are_files_left.exchange(false, std::memory_order_acq_rel)) return;
+  for (KeptFile& kept : kept_thread_files) {
+    if (kept.owner.load(std::memory_order_acquire) != 2 * ThisProcess() + 1 ||
+        !kept.is_left.exchange(false, std::memory_order_acq_rel))
+      continue;
+    kept.file.Close();
+    kept.owner.store(0, std::memory_order_release);
+  }
+}
 
 // Has the place to itself until it sets the owner. nullptr if this process keeps no file there.
 KeptFile* TakeKeptFile(int handle) {
@@ -143,6 +166,7 @@ Address TakeLastNumber(std::string_view& text) {
 // table and the files, and is another process.
 int KeepThreadFile(const KnownFile& file) {
   const std::uint32_t own = ThisProcess();
+  const bool is_programs = HasProgramFiles();
   const int most = MostKeptFiles();
   for (int place = 0; place < most; ++place) {
     KeptFile& kept = kept_thread_files[static_cast<std::size_t>(place)];
@@ -152,6 +176,7 @@ int KeepThreadFile(const KnownFile& file) {
       continue;
     kept.file.Close();  // of a parent
     kept.is_left.store(false, std::memory_order_relaxed);
+    kept.is_programs = is_programs;
     kept.file = file;
     kept.event.store(file.identity.event, std::memory_order_relaxed);
     kept.number.store(file.number, std::memory_order_relaxed);
@@ -171,29 +196,17 @@ int KeptThreadFile(int handle) {
 void DropThreadFile(int handle) {
   KeptFile* const kept = TakeKeptFile(handle);
   if (kept == nullptr) return;
+  const bool has_programs = HasProgramFiles();
+  if (kept->is_programs && !has_programs) {
+    // The thread has left the program's files since, and has a copy.
+    if (const int copy = kept->file.Number(); copy >= 0) close(copy);
+    kept->is_left.store(true, std::memory_order_release);
+    are_files_left.store(true, std::memory_order_release);
+    return;
+  }
   kept->file.Close();
   kept->owner.store(0, std::memory_order_release);
-}
-
-void LeaveThreadFile(int handle) {
-  KeptFile* const kept = TakeKeptFile(handle);
-  if (kept == nullptr) return;
-  // The copy of this thread alone.
-  if (const int copy = kept->file.Number(); copy >= 0) close(copy);
-  kept->is_left.store(true, std::memory_order_release);
-  are_files_left.store(true, std::memory_order_release);
-}
-
-void CloseLeftThreadFiles() {
-  if (!are_files_left.load(std::memory_order_relaxed)) return;
-  are_files_left.exchange(false, std::memory_order_acq_rel);
-  for (KeptFile& kept : kept_thread_files) {
-    if (kept.owner.load(std::memory_order_acquire) != 2 * ThisProcess() + 1 ||
-        !kept.is_left.exchange(false, std::memory_order_acq_rel))
-      continue;
-    kept.file.Close();
-    kept.owner.store(0, std::memory_order_release);
-  }
+  if (has_programs) CloseLeftFiles();
 }
 
 STROBE_SIGNAL_SAFE int ThreadFileNumber(int handle) noexcept {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -30,8 +32,24 @@ constinit std::array<Followed, kMaxArenas> followed{};
 constinit ForkSafeMutex<NativePlatform> starts_mutex;
 
 // Unused where there are no forks.
-[[maybe_unused]] void NoteBeforeFork() {
-  const std::lock_guard lock(fork_list_mutex);
+[[maybe_unused]]  // Of the forking thread: whether it has noted what its child does.
+constinit bool is_noted = false;
+
+// A fork does not wait for long: a signal handler that forks may have interrupted the lock's owner.
+bool LockForFork() {
+  constexpr int kMaxTries = 1000;
+  constexpr std::chrono::microseconds kPause{100};
+  for (int i = 0; i < kMaxTries; ++i) {
+    if (fork_list_mutex.try_lock()) return true;
+    std::this_thread::sleep_for(kPause);
+  }
+  return false;
+}
+
+void NoteBeforeFork() {
+  is_noted = LockForFork();
+  if (!is_noted) return;
+  const std::lock_guard lock(fork_list_mutex, std::adopt_lock);
   for (const Followed& one : followed) {
     if (one.object != nullptr) one.object->NoteBeforeFork();
   }
@@ -69,6 +87,7 @@ void ForgetObjectsOnOtherStacks() {
 
 // The child's only thread runs this, so no object comes or goes meanwhile.
 [[maybe_unused]] void GoOnInChild() {
+  if (!is_noted) return;
   ForgetObjectsOnOtherStacks();
   static_cast<void>(HasMemoryFor([] {
     bool will_start = false;
@@ -93,7 +112,10 @@ bool ForkList::Add(FollowsForks* object) {
   const std::lock_guard lock(fork_list_mutex);
   auto* const place = std::ranges::find(followed, nullptr, &Followed::object);
   if (place == followed.end()) return false;
-  *place = {object, stack};
+  // Another thread may fork at any moment: no child has an object without its stack.
+  place->stack = stack;
+  std::atomic_thread_fence(std::memory_order_release);
+  place->object = object;
   return true;
 }
 

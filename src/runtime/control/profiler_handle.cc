@@ -68,11 +68,13 @@ absl::Status ProfilerHandle::Stop() {
 
 void ProfilerHandle::NoteBeforeFork() {
   AbstractCore* const core = core_.load(std::memory_order_acquire);
+  // A child that is forked from a thread without a registration has no core until its Start.
   note_ = {};
+  note_.has_session = will_start_.load(std::memory_order_relaxed);
   if (core == nullptr || !core->IsOfThisProcess()) return;
-  note_ = {.core = core,
-           .registration = core->FindOwnRegistration(),
-           .has_session = core->IsRunning() || will_start_.load(std::memory_order_relaxed)};
+  note_.core = core;
+  note_.registration = core->FindOwnRegistration();
+  note_.has_session = note_.has_session || core->IsRunning();
 }
 
 bool ProfilerHandle::GoOnInChild() {

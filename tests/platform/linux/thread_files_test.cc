@@ -2,8 +2,12 @@
 
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -62,39 +66,66 @@ TEST(ThreadFilesTest, WhatTheProgramHasPutThereIsLeftAlone) {
   close(programs);
 }
 
-void LeaveOnAThreadWithFilesOfItsOwn(int kept) {
-  std::thread([kept] {
+// False where the system refuses files of a thread's own.
+bool DropOnAThreadWithFilesOfItsOwn(int kept) {
+  bool is_dropped = false;
+  std::thread([&] {
     const int file = KeptThreadFile(kept);
     if (unshare(CLONE_FILES) != 0) return;
-    LeaveThreadFile(kept);
+    DropThreadFile(kept);
     EXPECT_FALSE(IsOpen(file)) << "its copy";
+    is_dropped = true;
   }).join();
+  return is_dropped;
 }
 
 // unshare(CLONE_FILES) copies the table: the program's number stays open until a thread that has it
-// closes it.
+// closes one.
 TEST(ThreadFilesTest, WhatAThreadWithFilesOfItsOwnHasLeftIsClosedByAnother) {
   const int kept = Keep(OpenNull());
+  const int other = Keep(OpenNull());
   const int file = KeptThreadFile(kept);
   ASSERT_GE(file, 0);
-  LeaveOnAThreadWithFilesOfItsOwn(kept);
+  if (!DropOnAThreadWithFilesOfItsOwn(kept)) GTEST_SKIP() << "no thread has files of its own here";
   EXPECT_EQ(KeptThreadFile(kept), -1);
-  CloseLeftThreadFiles();
+  EXPECT_TRUE(IsOpen(file));
+  DropThreadFile(other);
   EXPECT_FALSE(IsOpen(file));
-  CloseLeftThreadFiles();  // nothing is left
-  DropThreadFile(kept);
+  DropThreadFile(kept);  // nothing is there
 }
 
 TEST(ThreadFilesTest, AForksChildHasThePlacesOfWhatAParentHasLeft) {
   EXPECT_TRUE(HoldsInChild([] {
-    const int kept = Keep(OpenNull());
-    LeaveOnAThreadWithFilesOfItsOwn(kept);
+    if (!DropOnAThreadWithFilesOfItsOwn(Keep(OpenNull()))) return true;
     return HoldsInChild([] {
-      CloseLeftThreadFiles();
       const int own = Keep(OpenNull());
-      CloseLeftThreadFiles();
+      DropThreadFile(Keep(OpenNull()));
       return KeptThreadFile(own) >= 0;
     });
+  }));
+}
+
+bool HasFirstThreadEnded() {
+  std::ifstream file("/proc/self/stat");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  return text.find(") Z ") != std::string::npos;
+}
+
+// The first thread's files are the program's as long as it lives.
+TEST(ThreadFilesTest, PlacesAreFreeAgainWhereTheFirstThreadHasEnded) {
+  EXPECT_TRUE(HoldsInChild([] {
+    std::thread([] {
+      while (!HasFirstThreadEnded()) std::this_thread::yield();
+      bool has_places = true;
+      for (std::size_t i = 0; has_places && i < kMaxFiles; ++i) {
+        const int handle = Keep(OpenNull());
+        has_places = handle >= 0;
+        DropThreadFile(handle);
+      }
+      _exit(has_places ? 0 : 1);
+    }).detach();
+    syscall(SYS_exit, 0);
+    return false;
   }));
 }
 

@@ -227,6 +227,7 @@ TEST(PerfRefusal, NamesTheSettingThatForbidsIt) {
   EXPECT_THAT(text(EPERM, nothing), HasSubstr("security module"));
   EXPECT_THAT(text(ENOSYS, nothing), HasSubstr("kernel has none"));
   EXPECT_THAT(text(ENOENT, nothing), HasSubstr("task-clock works"));
+  EXPECT_THAT(text(EINVAL, [](PerfRefusal& it) { it.most_hz = 12'500; }), HasSubstr("-F 12500"));
   EXPECT_THAT(text(EMFILE, nothing), HasSubstr("ulimit -n"));
   EXPECT_THAT(text(ESRCH, nothing), HasSubstr("process 12 has ended"));
   for (const int error : {ENOSYS, EACCES, EPERM})

@@ -193,8 +193,8 @@ class CoreBase : public AbstractCore, private StoppedAtExit {
     return false;
   }
 
-  // Adds what each core counts: calls that memory has failed, and the signals of the process.
-  void AddOwnTo(Stats& stats) const {
+  // Adds what needs no memory: the calls that memory has failed, and the signals of the process.
+  virtual void AddOwnTo(Stats& stats) const {
     stats.out_of_memory += out_of_memory_.load(std::memory_order_relaxed);
     stats.signals_foreign = GlobalHandlerCounters().foreign.load(std::memory_order_relaxed);
     stats.signals_stale = GlobalHandlerCounters().stale.load(std::memory_order_relaxed);
@@ -230,8 +230,8 @@ class CoreBase : public AbstractCore, private StoppedAtExit {
   // OK, or why the calling thread cannot stop the session.
   [[nodiscard]] virtual absl::Status MayStop() const { return absl::OkStatus(); }
   virtual absl::Status FlushSession() = 0;
-  // Ends the session that runs. Frees nothing if the process ends next: the thread that a signal
-  // has interrupted may hold the allocator's locks.
+  // Ends the session that runs. If the process ends next, the thread that a signal has interrupted
+  // may hold the allocator's locks: what can be left is not freed.
   virtual absl::Status EndSession(bool ends_process) = 0;
   // Of the session's area, while it runs.
   [[nodiscard]] virtual std::size_t arena_number() const = 0;

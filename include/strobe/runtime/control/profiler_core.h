@@ -175,13 +175,17 @@ class ProfilerCore final : public CoreBase<typename Traits::Platform> {
     return running->Record(options);
   }
 
+  void AddOwnTo(Stats& stats) const override {
+    Base::AddOwnTo(stats);
+    stats.out_of_memory += counters_.out_of_memory.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] Stats TryToCollectStats() override {
     const bool is_running = IsRunning();
     Stats stats;
     stats.outputs = NewAccounts(Traits::Outputs::kFileSuffixes);
     registry_.AddTo(stats);
     counters_.AddTo(stats);
-    this->AddOwnTo(stats);
+    Base::AddOwnTo(stats);
     const SamplingOptions& sampling = this->options().sampling;
     const double cpu_hz = *sampling.cpu_frequency_hz;
     stats.requested_rate_hz = cpu_hz > 0 ? cpu_hz : *sampling.wall_frequency_hz;

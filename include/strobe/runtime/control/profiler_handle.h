@@ -49,7 +49,8 @@ class ProfilerHandle : private FollowsForks {
 
  private:
   // The core of this process; nullptr if memory runs out. In a fork's child the first use makes a
-  // new core. The fork itself does not, because nothing may allocate between a fork and an exec.
+  // new core. The fork itself does not, because nothing may allocate between a fork and an exec;
+  // threads.follow_forks asks for a child that may.
   // The parent's core stays as it was at the fork: its threads do not exist in the child, and may
   // hold its locks.
   AbstractCore* Core();

@@ -18,12 +18,14 @@ namespace {
 
 constexpr std::size_t kHereColumns = 9;
 
-// 0, or the errno by which the kernel refuses the event of this thread.
-int TryToCount(const KnownPerfEvent& event, bool counts_kernel) {
+// 0, or the errno by which the kernel refuses samples of the event of this thread. A counter that
+// makes no interrupts has none.
+int TryToSample(const KnownPerfEvent& event, bool counts_kernel) {
   perf_event_attr attributes{};
   attributes.size = sizeof(attributes);
   attributes.type = event.type;
   attributes.config = event.config;
+  attributes.sample_period = std::uint64_t{1} << 30;  // none is taken
   attributes.disabled = 1;
   attributes.exclude_kernel = !counts_kernel;
   attributes.exclude_hv = 1;
@@ -33,8 +35,8 @@ int TryToCount(const KnownPerfEvent& event, bool counts_kernel) {
 }
 
 std::string_view CountsHere(const KnownPerfEvent& event) {
-  int error = TryToCount(event, true);
-  if (error == EACCES) error = TryToCount(event, false);
+  int error = TryToSample(event, true);
+  if (error == EACCES && !IsOfKernel(event.type, event.config)) error = TryToSample(event, false);
   switch (error) {
     case 0: return "yes";
     case EACCES:

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <ctime>
 #include <fstream>
@@ -39,11 +40,13 @@ std::string ReadLine(const std::string& path) {
   return line;
 }
 
+// A setting of the kernel's; `unknown` if it cannot be read.
+int ReadSetting(const char* path, int unknown) {
+  int value = unknown;
+  return absl::SimpleAtoi(ReadLine(path), &value) ? value : unknown;
+}
 int ReadParanoid() {
-  int paranoid = PerfRefusal::kNoParanoid;
-  if (!absl::SimpleAtoi(ReadLine("/proc/sys/kernel/perf_event_paranoid"), &paranoid))
-    return PerfRefusal::kNoParanoid;
-  return paranoid;
+  return ReadSetting("/proc/sys/kernel/perf_event_paranoid", PerfRefusal::kNoParanoid);
 }
 
 // True if this user may look into the thread's process.
@@ -293,10 +296,15 @@ absl::Status PerfEvents::Refused(int error, std::size_t request, const PerfTarge
                       .has_filter = HasCallFilter(),
                       .is_of_cpus = target.is_of_cpus(),
                       .has_field = options_.requests[request].field.has_value()};
-  // A CPU that has no such counter may say that the event is wrong.
-  const std::uint32_t type = options_.requests[request].type;
-  if (error == EINVAL && (type == PerfEvent::kHardware || type == PerfEvent::kCache))
-    refusal.error = ENOENT;
+  if (error == EINVAL) {
+    const int most_hz = ReadSetting("/proc/sys/kernel/perf_event_max_sample_rate", INT_MAX);
+    const std::uint32_t type = options_.requests[request].type;
+    if (options_.hz > most_hz) {
+      refusal.most_hz = most_hz;
+    } else if (type == PerfEvent::kHardware || type == PerfEvent::kCache) {
+      refusal.error = ENOENT;  // a CPU that has no such counter may say that the event is wrong
+    }
+  }
   if (!target.is_of_cpus() && !MayTrace(target)) refusal.untraced = WhyUntraced(target);
   return absl::Status(code, RefusalText(refusal));
 }

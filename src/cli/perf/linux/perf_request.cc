@@ -17,8 +17,6 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::uint64_t kContextSwitches = 3;  // of software events
-constexpr std::uint64_t kMigrations = 4;
 constexpr const char* kOffCpuColumn = "off_cpu";
 
 // What other profilers count by names of events, and `strobe record` by options of its own.
@@ -138,10 +136,7 @@ bool PerfRequest::has_rate() const {
   return is_clock() || type == PerfEvent::kHardware || type == PerfEvent::kCache;
 }
 
-bool PerfRequest::is_of_kernel() const {
-  return type == PerfEvent::kTracepoint ||
-         (type == PerfEvent::kSoftware && (config == kContextSwitches || config == kMigrations));
-}
+bool PerfRequest::is_of_kernel() const { return IsOfKernel(type, config); }
 
 absl::StatusOr<std::vector<PerfRequest>> ParsePerfRequests(std::string_view list,
                                                            const std::string& tracing) {
@@ -179,6 +174,17 @@ absl::StatusOr<std::vector<PerfRequest>> ParsePerfRequests(std::string_view list
   return requests;
 }
 
+namespace {
+
+std::string OtherRefusal(const PerfRefusal& refusal) {
+  if (refusal.most_hz == 0) return std::strerror(refusal.error);
+  return absl::StrCat("the kernel takes at most ", refusal.most_hz,
+                      " samples a second (kernel.perf_event_max_sample_rate): -F ",
+                      refusal.most_hz);
+}
+
+}  // namespace
+
 std::string RefusalText(const PerfRefusal& refusal) {
   constexpr int kMostForOwnCode = 2;
   const std::string refused = absl::StrCat("perf events of ", refusal.target, " are refused: ");
@@ -200,7 +206,7 @@ std::string RefusalText(const PerfRefusal& refusal) {
                           "the limit (ulimit -n), or record fewer events");
     case EACCES:
     case EPERM: break;
-    default: return absl::StrCat(refused, std::strerror(refusal.error));
+    default: return absl::StrCat(refused, OtherRefusal(refusal));
   }
   if (!refusal.untraced.empty()) return refused + refusal.untraced;
   if (refusal.has_field && refusal.error == EPERM && !refusal.has_filter) {

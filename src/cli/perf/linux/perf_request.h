@@ -52,6 +52,7 @@ struct PerfRefusal {
   bool has_filter = false;     // this process is under a seccomp filter
   bool is_of_cpus = false;     // the target is all that runs
   bool has_field = false;      // the event is a tracepoint's field
+  int most_hz = 0;             // the kernel's limit, where more was asked for
   std::string untraced{};      // why this user may not look into the target; empty if it may
 
   static constexpr int kNoParanoid = -100;  // it cannot be read

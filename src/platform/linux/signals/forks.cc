@@ -1,6 +1,6 @@
 // Between a fork and an exec, nothing here allocates or waits for a lock whose owner may not exist
-// in the child. No wait is unlimited if the lock's owner may wait for the forking thread. All state
-// is static and needs no construction.
+// in the child, but for what FollowForks calls. No wait is unlimited if the lock's owner may wait
+// for the forking thread. All state is static and needs no construction.
 #include "forks.h"
 
 #include <pthread.h>

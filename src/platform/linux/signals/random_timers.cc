@@ -59,13 +59,7 @@ void Stop(internal::RandomTimer& timer) {
   // A fork's child may hold the event open. The child itself keeps none.
   if (const int file = internal::KeptThreadFile(event); file >= 0)
     ioctl(file, PERF_EVENT_IOC_DISABLE, 0);
-  // The thread may have left the program's files (unshare) since it was registered.
-  if (SharesFiles(static_cast<std::uint64_t>(getpid()))) {
-    internal::DropThreadFile(event);
-    internal::CloseLeftThreadFiles();
-  } else {
-    internal::LeaveThreadFile(event);
-  }
+  internal::DropThreadFile(event);
 }
 
 bool Start(internal::RandomTimer& timer, std::uint64_t thread_id, int signal) {

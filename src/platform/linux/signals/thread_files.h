@@ -13,12 +13,9 @@ int KeepThreadFile(const KnownFile& file);
 // The file's number. -1 if the program has closed it, or if a parent of this process has kept it.
 int KeptThreadFile(int handle);
 // Closes the file, unless the program has, or a parent has kept it.
+// A thread may have left the program's files (unshare) since one of them was kept: that one is
+// closed at the next call by a thread that has them.
 void DropThreadFile(int handle);
-// The same on a thread whose files are not the program's: it may have been the program's when the
-// file was kept. What it has is a copy, so the file is left to CloseLeftThreadFiles.
-void LeaveThreadFile(int handle);
-// Closes what has been left, on a thread that has the program's files.
-void CloseLeftThreadFiles();
 
 // For a signal handler: the number that the file had, whatever it is now. -1 for the handle -1, and
 // after DropThreadFile.
