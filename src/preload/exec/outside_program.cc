@@ -1,12 +1,16 @@
 #include "outside_program.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
@@ -18,8 +22,6 @@ namespace {
 
 constexpr std::string_view kLibraryName = "/libstrobe-preload";
 constexpr std::string_view kUsualPath = "/bin:/usr/bin";  // exec…p's, without the variable
-// A wait that signals interrupt is taken up again so often.
-constexpr int kMaxInterrupts = 8;
 
 // What is called here must not end a thread that is cancelled: exec would not.
 class KeptState {
@@ -48,22 +50,35 @@ std::string_view ValueIn(char* const* environment, std::string_view name) {
   return {};
 }
 
-// A connection to the command; -1 if it does not listen, or does not accept in time.
+// A connection to the command; -1 if it does not listen, or too many others ask.
 int Connect(std::string_view folder) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   folder = folder.substr(0, folder.rfind('/') + 1);
   if (folder.size() + kAttachSocket.size() >= sizeof(address.sun_path)) return -1;
   std::ranges::copy(kAttachSocket, std::ranges::copy(folder, address.sun_path).out);
-  const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (connection < 0) return -1;
-  const timeval longest{.tv_sec = 0, .tv_usec = 1000 * OutsideProgram::kLongestAnswerMs};
-  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof(longest));
-  setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof(longest));
   if (connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0)
     return connection;
   close(connection);
   return -1;
+}
+
+std::int64_t NowMs() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+// Whatever signals come meanwhile.
+void AwaitAnswer(int connection) {
+  const std::int64_t end_ms = NowMs() + OutsideProgram::kLongestAnswerMs;
+  pollfd polled{.fd = connection, .events = POLLIN, .revents = 0};
+  for (std::int64_t left_ms = OutsideProgram::kLongestAnswerMs; left_ms > 0;
+       left_ms = end_ms - NowMs()) {
+    if (poll(&polled, 1, static_cast<int>(left_ms)) >= 0 || errno != EINTR) return;
+  }
 }
 
 bool Send(int connection, const AttachRequest& request) {
@@ -84,7 +99,9 @@ ExecutedPath::ExecutedPath(const char* name) noexcept : path_(name) {
       char* end = std::ranges::copy(folder, found_.begin()).out;
       if (!folder.empty()) *end++ = '/';
       *std::ranges::copy(file, end).out = '\0';
-      if (access(found_.data(), X_OK) == 0) path_ = found_.data();
+      struct stat status {};
+      const bool is_file = stat(found_.data(), &status) == 0 && S_ISREG(status.st_mode);
+      if (is_file && access(found_.data(), X_OK) == 0) path_ = found_.data();
     }
     if (folder.size() == folders.size()) break;
     folders.remove_prefix(folder.size() + 1);
@@ -119,10 +136,7 @@ void OutsideProgram::AskBeforeExec() noexcept {
       .id = has_other_rights_ ? getpid() : gettid(),
       .time = has_other_rights_ ? AttachTime::kAfterwards : AttachTime::kAtExec};
   if (!Send(connection_, request) || has_other_rights_) return;
-  char answer = 0;
-  for (int i = 0; i < kMaxInterrupts; ++i) {
-    if (recv(connection_, &answer, sizeof(answer), 0) >= 0 || errno != EINTR) break;
-  }
+  AwaitAnswer(connection_);
 }
 
 void OutsideProgram::SayExecFailed() noexcept {

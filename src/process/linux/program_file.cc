@@ -23,7 +23,9 @@ using Head = std::array<char, ProgramFile::kMaxScriptHead>;
 // for some microseconds.
 class OpenedProgram {
  public:
-  explicit OpenedProgram(const char* path) : number_(open(path, O_RDONLY | O_CLOEXEC)) {
+  // Does not wait, whatever stands at the path by now.
+  explicit OpenedProgram(const char* path)
+      : number_(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
     if (number_ >= 0) count_ = ReadFile(0, first_.data(), first_.size());
   }
   ~OpenedProgram() {
@@ -109,7 +111,7 @@ ProgramFile JudgeProgramFile(const char* path) noexcept {
   ProgramFile program;
   for (int i = 0; i < kMaxInterpreters; ++i) {
     struct stat status {};
-    if (stat(path, &status) != 0) break;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) break;
     const OpenedProgram file(path);
     Head head{};
     const std::size_t read = file.is_open() ? file.Read(0, head.data(), head.size()) : 0;

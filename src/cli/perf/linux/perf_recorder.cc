@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <string>
 #include <utility>
@@ -26,8 +27,18 @@ constexpr std::size_t kMaxImages = 4096;
 constexpr std::size_t kProcessesPerRound = 32;
 const char* const kKernelSymbols = "/proc/kallsyms";
 
+// True if the kernel says so. It need not look at all processes for that.
+bool HasNoChildren(std::uint32_t process) {
+  const std::string tasks = absl::StrCat("/proc/", process, "/task");
+  return std::ranges::all_of(IdsIn(tasks), [&](std::uint32_t thread) {
+    std::ifstream file(absl::StrCat(tasks, "/", thread, "/children"));
+    return file.is_open() && file.peek() == std::ifstream::traits_type::eof();
+  });
+}
+
 // What the process has started, and that has started, each behind its parent.
 std::vector<std::uint32_t> DescendantsOf(std::uint32_t process) {
+  if (HasNoChildren(process)) return {};
   std::map<std::uint32_t, std::vector<std::uint32_t>> children;
   for (const std::uint32_t id : IdsIn("/proc")) children[StatusNumber(id, "PPid")].push_back(id);
   std::vector<std::uint32_t> descendants = children[process];
@@ -77,6 +88,7 @@ absl::Status PerfRecorder::Attach(std::uint32_t process) {
       if (!threads_.insert(thread).second) continue;
       has_new = true;
       const absl::Status status = events_.Add({.id = static_cast<int>(thread), .name = name});
+      if (!status.ok()) threads_.erase(thread);
       if (absl::IsNotFound(status)) continue;
       if (!status.ok()) return status;
       has_any = true;
@@ -146,7 +158,8 @@ absl::Status PerfRecorder::AttachMachine(std::optional<int> cgroup) {
 
 absl::Status PerfRecorder::AttachAtExec(std::uint32_t thread, const std::string& name) {
   if (absl::Status status = NoteThreads(); !status.ok()) return status;
-  if (!threads_.insert(thread).second) return absl::OkStatus();
+  if (!threads_.insert(thread).second)
+    return absl::AlreadyExistsError(absl::StrCat(name, " has events already"));
   absl::Status status = events_.Add(
       {.id = static_cast<int>(thread), .name = name, .begin = PerfTarget::Begin::kAtExec});
   if (!status.ok()) threads_.erase(thread);

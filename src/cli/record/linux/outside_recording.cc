@@ -36,6 +36,9 @@ constexpr const char* kOutside = "a program that loads no library";
 constexpr int kForever = -1;
 
 // Not open if the system refuses it, or if this process needs its files to begin the command.
+// Processes that ask and are not answered yet. Those beyond it execute at once.
+constexpr int kMaxWaiting = 1024;
+
 Descriptor ListenIn(const std::string& folder) {
   if (HasFewFiles()) return {};
   // The folder's path may be longer than an address has room for; that of the file is short.
@@ -48,7 +51,7 @@ Descriptor ListenIn(const std::string& folder) {
   Descriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!directory.is_open() || !listener.is_open() ||
       bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      listen(listener.get(), OutsideRecording::kMaxAsking) != 0)
+      listen(listener.get(), kMaxWaiting) != 0)
     return {};
   return listener;
 }
@@ -67,9 +70,9 @@ bool IsThreadOf(std::uint32_t process, std::uint32_t thread) {
 class OutsideRecording::Serving {
  public:
   Serving(const RecordOptions& options, Descriptor listener)
-      : options_(options), listener_(std::move(listener)) {
-    if (listener_.is_open()) wake_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  }
+      : options_(options),
+        listener_(std::move(listener)),
+        wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   // Has the thread do it, or does it where there is none, and waits.
   void Do(const std::function<void()>& job);
@@ -93,6 +96,7 @@ class OutsideRecording::Serving {
     std::uint32_t process = 0;
     std::optional<AttachRequest> request{};
     bool has_failed = false;  // to execute
+    bool has_events = false;  // opened for this request
   };
 
   void Run();
@@ -178,13 +182,19 @@ void OutsideRecording::Serving::Wait(std::vector<pollfd>& polled) {
 }
 
 void OutsideRecording::Serving::Accept() {
-  Descriptor connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  ucred peer{};
-  socklen_t bytes = sizeof(peer);
-  if (!connection.is_open() || asking_.size() >= kMaxAsking ||
-      getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
-    return;
-  asking_.push_back({std::move(connection), static_cast<std::uint32_t>(peer.pid)});
+  while (true) {
+    Descriptor connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!connection.is_open()) return;
+    ucred peer{};
+    socklen_t bytes = sizeof(peer);
+    if (getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) continue;
+    if (asking_.size() >= kMaxAsking) {
+      static_cast<void>(Note(absl::ResourceExhaustedError(
+          absl::StrCat("more than ", kMaxAsking, " processes have asked at once"))));
+      continue;
+    }
+    asking_.push_back({std::move(connection), static_cast<std::uint32_t>(peer.pid)});
+  }
 }
 
 bool OutsideRecording::Serving::Answer(Asking& asking) {
@@ -203,7 +213,7 @@ bool OutsideRecording::Serving::Answer(Asking& asking) {
     return asking.request.has_value();
   }
   asking.has_failed = true;
-  if (asking.request->time == AttachTime::kAtExec && session_ != nullptr)
+  if (std::exchange(asking.has_events, false))
     session_->recorder().Detach(static_cast<std::uint32_t>(asking.request->id));
   return true;
 }
@@ -222,18 +232,19 @@ void OutsideRecording::Serving::TakeRequest(Asking& asking, const AttachRequest&
     asking.request->id = static_cast<std::int32_t>(asking.process);
   const auto thread = static_cast<std::uint32_t>(asking.request->id);
   const absl::Status status = AttachAtExec(thread);
+  asking.has_events = status.ok();
   if (!HasEnded(asking.connection)) {
     static_cast<void>(send(asking.connection.get(), "", 1, MSG_NOSIGNAL));
     return;
   }
-  if (!status.ok()) return;
+  if (!std::exchange(asking.has_events, false)) return;
   // It has not waited for so long: the program runs already.
   session_->recorder().Detach(thread);
   AttachRunning(asking.process);
 }
 
 absl::Status OutsideRecording::Serving::Note(absl::Status status) {
-  if (status.ok() || absl::IsNotFound(status)) return status;
+  if (status.ok() || absl::IsNotFound(status) || absl::IsAlreadyExists(status)) return status;
   const std::scoped_lock lock(mutex_);
   if (refusal_.empty()) refusal_ = std::string(status.message());
   return status;
