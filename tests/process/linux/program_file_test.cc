@@ -67,6 +67,14 @@ TEST_F(JudgeProgramFileTest, OfAScriptTheInterpreterIsJudged) {
   EXPECT_EQ(JudgeProgramFile(circle.c_str()).kind, ProgramKind::kUnknown);
 }
 
+TEST_F(JudgeProgramFileTest, WhatIsNoRegularFileIsNotOpened) {
+  const std::string fifo = (directory_.path() / "fifo").string();
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0755), 0);
+  EXPECT_EQ(JudgeProgramFile(fifo.c_str()).kind, ProgramKind::kUnknown) << "nobody writes to it";
+  const std::string script = Write("script", "#!" + fifo + "\n");
+  EXPECT_EQ(JudgeProgramFile(script.c_str()).kind, ProgramKind::kUnknown);
+}
+
 TEST_F(JudgeProgramFileTest, BitsOfTheFileGiveOtherRights) {
   const std::string bytes = ElfBytes("/lib64/ld-linux-x86-64.so.2");
   const std::string own = Write("own", bytes, 04755);
