@@ -77,8 +77,11 @@ void AwaitAnswer(int connection) {
   pollfd polled{.fd = connection, .events = POLLIN, .revents = 0};
   for (std::int64_t left_ms = OutsideProgram::kLongestAnswerMs; left_ms > 0;
        left_ms = end_ms - NowMs()) {
-    if (poll(&polled, 1, static_cast<int>(left_ms)) >= 0 || errno != EINTR) return;
+    if (poll(&polled, 1, static_cast<int>(left_ms)) >= 0 || errno != EINTR) break;
   }
+  // What is not read would make the connection's end an error.
+  char answer = 0;
+  static_cast<void>(recv(connection, &answer, sizeof(answer), 0));
 }
 
 bool Send(int connection, const AttachRequest& request) {
