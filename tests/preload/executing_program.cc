@@ -2,8 +2,6 @@
 // executing_program HOW works, executes "executing_program end" by HOW, and that works, too.
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,15 +12,14 @@
 #include <string>
 #include <string_view>
 
+#include "program_work.h"
+
 namespace {
 
-volatile std::uint64_t sink = 0;
+using strobe::testing::StatusOf;
+using strobe::testing::ThreadCpuS;
 
-double ThreadCpuS() {
-  timespec used{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
-}
+volatile std::uint64_t sink = 0;
 
 void SpinFor(double cpu_s) {
   const double end_s = ThreadCpuS() + cpu_s;
@@ -42,12 +39,6 @@ __attribute__((noinline)) void WorkAfter() {
 extern "C" char** environ;
 std::array<char*, 2> variables{const_cast<char*>("OWN=1"), nullptr};
 
-int Await(pid_t child) {
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WEXITSTATUS(status);
-}
-
 // By a call that takes the environment, or by one that takes that of the process.
 int Execute(std::string_view how, const char* path) {
   std::array<char*, 4> arguments{const_cast<char*>("name"), const_cast<char*>("end"),
@@ -60,17 +51,17 @@ int Execute(std::string_view how, const char* path) {
   pid_t child = 0;
   if (how == "posix_spawn" &&
       posix_spawn(&child, path, nullptr, nullptr, arguments.data(), own) == 0)
-    return Await(child);
+    return StatusOf(child);
   if (how == "posix_spawnp" &&
       posix_spawnp(&child, path, nullptr, nullptr, arguments.data(), own) == 0)
-    return Await(child);
+    return StatusOf(child);
   if (how == "vfork") {
     child = vfork();
     if (child == 0) {
       execve(path, arguments.data(), own);
       _exit(1);
     }
-    return Await(child);
+    return StatusOf(child);
   }
   environ = own;
   if (how == "execv") return execv(path, arguments.data());

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -11,22 +10,20 @@
 #include <cstring>
 #include <string>
 
+#include "program_work.h"
+
 namespace {
 
-constexpr double kBusySeconds = 0.25;
+using strobe::testing::ThreadCpuS;
 
-double CpuSeconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
+constexpr double kBusySeconds = 0.25;
 
 volatile unsigned long sink;
 
 template <int kNumber>
 [[gnu::noinline]] void Work(double seconds) {
-  const double end = CpuSeconds() + seconds;
-  while (CpuSeconds() < end) {
+  const double end = ThreadCpuS() + seconds;
+  while (ThreadCpuS() < end) {
     for (unsigned long i = 0; i < 100'000; ++i) sink = sink + i * kNumber;
   }
 }

@@ -7,8 +7,6 @@
 //   exec     executes PATH
 //   spawn    starts PATH by posix_spawn
 #include <spawn.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -16,15 +14,14 @@
 #include <string_view>
 #include <thread>
 
+#include "program_work.h"
+
 namespace {
 
-volatile std::uint64_t sink = 0;
+using strobe::testing::StatusOf;
+using strobe::testing::ThreadCpuS;
 
-double ThreadCpuS() {
-  timespec used{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
-}
+volatile std::uint64_t sink = 0;
 
 // FORM is "static" or "dynamic", and the name of the function says so, too.
 __attribute__((noinline)) void WORK() {
@@ -36,12 +33,6 @@ __attribute__((noinline)) void WORK() {
   }
   std::printf(FORM " %d %.6f\n", static_cast<int>(getpid()), now_s - begin_s);
   std::fflush(stdout);
-}
-
-int Await(pid_t child) {
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WEXITSTATUS(status);
 }
 
 }  // namespace
@@ -57,7 +48,7 @@ int main(int argc, char** argv) {
   WORK();
   if (how == "fork") {
     const pid_t child = fork();
-    if (child != 0) return Await(child);
+    if (child != 0) return StatusOf(child);
     WORK();
     return 4;
   }
@@ -65,6 +56,6 @@ int main(int argc, char** argv) {
   pid_t child = 0;
   if (argc > 2 && how == "spawn" &&
       posix_spawn(&child, argv[2], nullptr, nullptr, argv + 2, environ) == 0)
-    return Await(child);
+    return StatusOf(child);
   return 3;
 }

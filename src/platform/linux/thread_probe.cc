@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/kcmp.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -26,6 +25,7 @@
 #include "strobe/platform/linux/descriptor.h"
 #include "strobe/platform/linux/linux_platform.h"
 #include "strobe/platform/linux/linux_thread_probe.h"
+#include "strobe/platform/linux/own_files.h"
 #include "strobe/platform/signal_set.h"
 
 namespace strobe::internal {
@@ -68,15 +68,6 @@ std::uint32_t ProcessOf(int handle) {
 
 // The directory of the threads' files.
 constinit thread_local char task_directory[40] = "/proc/self/task";
-
-// Whether the calling thread has the files of the program: of its first thread, unless that has
-// ended, and so shares no memory either. True where the system does not tell.
-bool HasProgramFiles() {
-  const auto shares = [](int what) {
-    return syscall(SYS_kcmp, gettid(), getpid(), what, 0, 0) <= 0;
-  };
-  return shares(KCMP_FILES) || !shares(KCMP_VM);
-}
 
 // On a thread that has the program's files: closes what others have left.
 void CloseLeftFiles() {

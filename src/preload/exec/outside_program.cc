@@ -20,7 +20,6 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::string_view kLibraryName = "/libstrobe-preload";
 constexpr std::string_view kUsualPath = "/bin:/usr/bin";  // exec…p's, without the variable
 
 // What is called here must not end a thread that is cancelled: exec would not.
@@ -116,7 +115,7 @@ OutsideProgram::OutsideProgram(const char* path, char* const* environment) noexc
   const std::string_view folder = ValueIn(environment, "STROBE_RECORDING");
   const std::string_view preload = ValueIn(environment, "LD_PRELOAD");
   // Who takes the library away wants no recording.
-  if (folder.empty() || preload.find(kLibraryName) == std::string_view::npos) return;
+  if (folder.empty() || preload.find(kPreloadLibrary) == std::string_view::npos) return;
   const KeptState kept;
   const ProgramFile program = JudgeProgramFile(path);
   if (!program.LoadsNoLibrary()) return;

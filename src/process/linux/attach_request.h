@@ -19,6 +19,8 @@ namespace STROBE_HIDDEN internal {
 
 // The command listens there (SOCK_SEQPACKET), beside the folder that kRecordingVariable names.
 inline constexpr std::string_view kAttachSocket = "attach";
+// How the path of each preloaded library goes on behind its folder.
+inline constexpr std::string_view kPreloadLibrary = "/libstrobe-preload";
 
 enum class AttachTime : std::uint32_t {
   kAtExec,      // the thread will execute the program

@@ -15,6 +15,7 @@
 #include "strobe/platform/fork_safe_mutex.h"
 #include "strobe/platform/native.h"
 #include "strobe/platform/refused_thread.h"
+#include "strobe/runtime/control/lock_by.h"
 
 namespace strobe::internal {
 namespace {
@@ -31,25 +32,16 @@ constinit std::array<Followed, kMaxArenas> followed{};
 // Held during a StartInChild, which may take long. Taken before the other one.
 constinit ForkSafeMutex<NativePlatform> starts_mutex;
 
-// Unused where there are no forks.
-[[maybe_unused]]  // Of the forking thread: whether it has noted what its child does.
+// Of the forking thread: whether it has noted what its child does.
 constinit bool is_noted = false;
 
 // A fork does not wait for long: a signal handler that forks may have interrupted the lock's owner.
-bool LockForFork() {
-  constexpr int kMaxTries = 1000;
-  constexpr std::chrono::microseconds kPause{100};
-  for (int i = 0; i < kMaxTries; ++i) {
-    if (fork_list_mutex.try_lock()) return true;
-    std::this_thread::sleep_for(kPause);
-  }
-  return false;
-}
-
-void NoteBeforeFork() {
-  is_noted = LockForFork();
+// Unused where there are no forks.
+[[maybe_unused]] void NoteBeforeFork() {
+  constexpr std::chrono::milliseconds kMaxWait(100);
+  std::unique_lock lock(fork_list_mutex, std::defer_lock);
+  is_noted = LockBy(lock, std::chrono::steady_clock::now() + kMaxWait);
   if (!is_noted) return;
-  const std::lock_guard lock(fork_list_mutex, std::adopt_lock);
   for (const Followed& one : followed) {
     if (one.object != nullptr) one.object->NoteBeforeFork();
   }

@@ -141,7 +141,7 @@ TEST_F(PerfAccountTest, AProcessThatSamplesItselfIsLeftOutUntilItExecutes) {
   const Bytes name = NameBody(42, 42, "next");
   EXPECT_TRUE(account_.Take(RecordOf(PerfRecordType::kComm, name, kExecBit), 9).ok());
   EXPECT_TRUE(Sample(10, 42, 10, 1000).ok());
-  // What was counted has the others' part: nobody knows how much.
+  // What was counted includes the others' part, whose size is unknown.
   account_.SetTotals(std::vector<PerfAccount::Total>{{.amount = 9000}});
   const LoadedProfile loaded = Finish();
   EXPECT_THAT(RowsOf(loaded), ElementsAre("? 1 1000", "? 1 1000", "? 1 1000"));

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
 #include <thread>
 
 #include "gtest/gtest.h"
@@ -22,7 +23,12 @@ using testing::OpenNull;
 TEST(OwnFilesTest, TheThreadHasNoFileOfTheProgram) {
   const int programs = OpenNull();
   std::thread([&] {
+    EXPECT_TRUE(HasProgramFiles());
+    const auto program = static_cast<std::uint64_t>(getpid());
+    EXPECT_TRUE(SharesFiles(program));
     if (!TakeOwnFiles()) return;
+    EXPECT_FALSE(HasProgramFiles());
+    EXPECT_FALSE(SharesFiles(program));
     EXPECT_FALSE(IsOpen(programs));
     if (kHasAddressSanitizer || kHasUndefinedBehaviorSanitizer) return;
     const FileIdentity null = FileIdentity::Of(STDIN_FILENO);

@@ -70,7 +70,7 @@ TEST_F(JudgeProgramFileTest, OfAScriptTheInterpreterIsJudged) {
 TEST_F(JudgeProgramFileTest, WhatIsNoRegularFileIsNotOpened) {
   const std::string fifo = (directory_.path() / "fifo").string();
   ASSERT_EQ(mkfifo(fifo.c_str(), 0755), 0);
-  EXPECT_EQ(JudgeProgramFile(fifo.c_str()).kind, ProgramKind::kUnknown) << "nobody writes to it";
+  EXPECT_EQ(JudgeProgramFile(fifo.c_str()).kind, ProgramKind::kUnknown) << "it has no writer";
   const std::string script = Write("script", "#!" + fifo + "\n");
   EXPECT_EQ(JudgeProgramFile(script.c_str()).kind, ProgramKind::kUnknown);
 }

@@ -4,6 +4,7 @@
 // program has put in their places.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -16,6 +17,12 @@ namespace strobe::internal {
 // profiler, before it opens a file. False, and nothing has changed, under a filter of system calls,
 // which may not expect this, and in a build with ThreadSanitizer.
 bool TakeOwnFiles();
+
+// Whether the thread has the files of the calling one. True where the system does not tell.
+bool SharesFiles(std::uint64_t thread_id);
+// Whether the calling thread has the program's files: those of its first thread, unless that has
+// ended. True where the system does not tell.
+bool HasProgramFiles();
 
 // The program's files, for a thread of the profiler that has files of its own: a thread that shares
 // the program's. It ends with the last of those that reach the program's files by it.

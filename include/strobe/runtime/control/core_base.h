@@ -25,6 +25,7 @@
 #include "strobe/core/stats.h"
 #include "strobe/runtime/control/abstract_core.h"
 #include "strobe/runtime/control/exit_list.h"
+#include "strobe/runtime/control/lock_by.h"
 #include "strobe/runtime/control/session_toggle.h"
 #include "strobe/runtime/control/signal_exit.h"
 #include "strobe/runtime/session/session_status.h"
@@ -33,9 +34,6 @@
 
 namespace strobe {
 namespace STROBE_HIDDEN internal {
-
-// Locks the mutex. Returns false if the mutex is still locked at the deadline.
-bool LockBy(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline);
 
 // A thread that has been registered, and its id.
 struct RegisteredHere {

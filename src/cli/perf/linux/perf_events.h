@@ -67,7 +67,7 @@ class PerfEvents {
   // Opens the events of a target. They begin at once, or at the thread's next exec. NotFound if the
   // thread has ended. Other errors say what forbids it. After an error the target has no event.
   absl::Status Add(const PerfTarget& target);
-  // Both want a target that was added first and keeps the rings.
+  // Remove and CloseEnded require that the first target, which has the rings, lives on.
   // Takes the events that were added of a thread away, with those that others have inherited of it.
   // False if it has none.
   bool Remove(int thread);

@@ -31,14 +31,13 @@
 namespace strobe::internal {
 namespace {
 
-constexpr const char* kLibraryName = "libstrobe-preload";
 constexpr const char* kOutside = "a program that loads no library";
 constexpr int kForever = -1;
 
-// Not open if the system refuses it, or if this process needs its files to begin the command.
 // Processes that ask and are not answered yet. Those beyond it execute at once.
 constexpr int kMaxWaiting = 1024;
 
+// Not open if the system refuses it, or if this process needs its files to begin the command.
 Descriptor ListenIn(const std::string& folder) {
   if (HasFewFiles()) return {};
   // The folder's path may be longer than an address has room for; that of the file is short.
@@ -256,7 +255,7 @@ absl::Status OutsideRecording::Serving::BeginEvents() {
   if (!requests.ok()) return status_ = requests.status();
   RaiseDescriptorLimit();
   auto session = std::make_unique<PerfSession>(options_, *std::move(requests));
-  status_ = session->recorder().BeginMany({.left_out = kLibraryName});
+  status_ = session->recorder().BeginMany({.left_out = std::string(kPreloadLibrary.substr(1))});
   if (status_.ok()) session_ = std::move(session);
   return status_;
 }

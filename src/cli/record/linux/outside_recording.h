@@ -19,8 +19,8 @@ namespace STROBE_HIDDEN internal {
 
 // A process that executes such a program asks for it first (attach_request.h): then the program has
 // perf events from its first instruction on, and so has all that it starts. Of what it starts, a
-// process that loads the library samples itself, and is left out. As long as nobody asks, there are
-// no events.
+// process that loads the library samples itself, and is left out. There are no events until a
+// process asks.
 class OutsideRecording {
  public:
   // Processes that are being answered, or about to execute. Further ones are refused.

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -84,6 +85,11 @@ bool CopyAndCloseAll() {
   return true;
 }
 
+// Whether the thread and the calling one have that in common (kcmp).
+bool Shares(std::uint64_t thread_id, int what) {
+  return syscall(SYS_kcmp, gettid(), static_cast<pid_t>(thread_id), what, 0, 0) <= 0;
+}
+
 bool HasOwnTable() {
 #ifdef SYS_close_range
   constexpr unsigned kUnshare = 1 << 1;  // CLOSE_RANGE_UNSHARE of <linux/close_range.h>
@@ -93,6 +99,14 @@ bool HasOwnTable() {
 }
 
 }  // namespace
+
+bool SharesFiles(std::uint64_t thread_id) { return Shares(thread_id, KCMP_FILES); }
+
+bool HasProgramFiles() {
+  const auto first = static_cast<std::uint64_t>(getpid());
+  // A thread that has ended shares no memory either.
+  return SharesFiles(first) || !Shares(first, KCMP_VM);
+}
 
 bool TakeOwnFiles() {
   // ThreadSanitizer takes a number for one file in all threads, and would report each as a race.

@@ -1,7 +1,6 @@
 // Random timers by perf's task-clock event: a high-resolution timer of the kernel that runs while
 // its thread runs, and so expires between two ticks too. See perf_event_open(2).
 #include <fcntl.h>
-#include <linux/kcmp.h>
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -21,11 +20,6 @@ namespace {
 
 // What a RandomTimer can hold.
 constexpr std::int64_t kLongestMeanNs = std::int64_t{UINT32_MAX} * 1000;
-
-// Whether the thread has the files of the calling one. True where the system does not tell.
-bool SharesFiles(std::uint64_t thread_id) {
-  return syscall(SYS_kcmp, gettid(), static_cast<pid_t>(thread_id), KCMP_FILES, 0, 0) <= 0;
-}
 
 // Opens the event, not yet enabled. -1 if the system refuses it.
 int OpenEvent(std::uint64_t thread_id, std::int64_t first_ns) {
@@ -63,7 +57,7 @@ void Stop(internal::RandomTimer& timer) {
 }
 
 bool Start(internal::RandomTimer& timer, std::uint64_t thread_id, int signal) {
-  if (!SharesFiles(thread_id)) return false;  // the handler could not set the next expiry
+  if (!internal::SharesFiles(thread_id)) return false;  // the handler could not set the next expiry
   internal::KnownFile file = internal::KnownFile::OfEvent(OpenEvent(thread_id, timer.NextGapNs()));
   if (file.number < 0) return false;
   const int event = internal::KeepThreadFile(file);

@@ -1,10 +1,15 @@
-#include "strobe/runtime/control/core_base.h"
+// LockBy: waits for a mutex, but not for ever.
+#pragma once
 
+#include <chrono>
+#include <mutex>
 #include <thread>
 
 namespace strobe::internal {
 
-bool LockBy(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline) {
+// Locks the mutex. Returns false if the mutex is still locked at the deadline.
+template <class Mutex>
+bool LockBy(std::unique_lock<Mutex>& lock, std::chrono::steady_clock::time_point deadline) {
   constexpr std::chrono::milliseconds kPause(1);
   while (!lock.try_lock()) {
     if (std::chrono::steady_clock::now() >= deadline) return false;
