@@ -39,6 +39,8 @@ struct Fields {
   };
   enum ResourceProfiles : std::uint32_t { kResource = 1, kScopeProfiles = 2 };
   enum Resource : std::uint32_t { kResourceAttributes = 1 };
+  // Of opentelemetry.proto.processcontext.v1development.
+  enum ProcessContext : std::uint32_t { kContextResource = 1 };
   enum ScopeProfiles : std::uint32_t { kScope = 1, kProfiles = 2 };
   enum Scope : std::uint32_t { kScopeName = 1 };
   enum Profile : std::uint32_t {
@@ -238,6 +240,33 @@ class Dictionary {
   std::array<ProtoWriter, 5> scratch_;  // one for each level of messages
 };
 
+// The attributes of a resource: those of the options, and of the profile's process and machine what
+// they leave out.
+void WriteResource(const Profile& profile, const OtlpOptions& options, ProtoWriter& message) {
+  ProtoWriter value;
+  ProtoWriter attribute;
+  const auto add = [&](std::string_view key,
+                       const std::variant<std::int64_t, std::string>& content) {
+    value.Clear();
+    WriteValue(value, content);
+    attribute.Clear();
+    attribute.Bytes(Fields::kKey, ValidUtf8(key));
+    attribute.Message(Fields::kValue, value.bytes());
+    message.Message(Fields::kResourceAttributes, attribute.bytes());
+  };
+  const auto has = [&options](std::string_view key) {
+    return std::ranges::any_of(options.resource,
+                               [key](const auto& entry) { return entry.first == key; });
+  };
+  if (!has("service.name")) add("service.name", absl::StrCat("unknown_service:", profile.program));
+  if (!has("process.pid")) add("process.pid", static_cast<std::int64_t>(profile.process_id));
+  if (!has("process.executable.name")) add("process.executable.name", profile.program);
+  VisitMachine(profile.machine, MachinePart::kAll, [&](const MachineTag& tag, const Label& label) {
+    if (!has(tag.otlp)) add(tag.otlp, AttributeValue(label));
+  });
+  for (const auto& [key, content] : options.resource) add(key, content);
+}
+
 class OtlpEncoding {
  public:
   OtlpEncoding(const ProfileView& view, const OtlpOptions& options)
@@ -258,7 +287,7 @@ class OtlpEncoding {
     }
     ProtoWriter resource_profiles;
     part.Clear();
-    WriteResource(part);
+    WriteResource(profile_, options_, part);
     resource_profiles.Message(Fields::kResource, part.bytes());
     resource_profiles.Message(Fields::kScopeProfiles, scope_profiles.bytes());
     ProtoWriter message;
@@ -319,31 +348,6 @@ class OtlpEncoding {
     return attributes.bytes();
   }
 
-  void WriteResource(ProtoWriter& message) {
-    const auto add = [&](std::string_view key,
-                         const std::variant<std::int64_t, std::string>& content) {
-      inner_.Clear();
-      WriteValue(inner_, content);
-      scratch_.Clear();
-      scratch_.Bytes(Fields::kKey, ValidUtf8(key));
-      scratch_.Message(Fields::kValue, inner_.bytes());
-      message.Message(Fields::kResourceAttributes, scratch_.bytes());
-    };
-    const auto has = [this](std::string_view key) {
-      return std::ranges::any_of(options_.resource,
-                                 [key](const auto& attribute) { return attribute.first == key; });
-    };
-    if (!has("service.name"))
-      add("service.name", absl::StrCat("unknown_service:", profile_.program));
-    if (!has("process.pid")) add("process.pid", static_cast<std::int64_t>(profile_.process_id));
-    if (!has("process.executable.name")) add("process.executable.name", profile_.program);
-    VisitMachine(profile_.machine, MachinePart::kAll,
-                 [&](const MachineTag& tag, const Label& label) {
-                   if (!has(tag.otlp)) add(tag.otlp, AttributeValue(label));
-                 });
-    for (const auto& [key, value] : options_.resource) add(key, value);
-  }
-
   const Profile& profile_;
   const OtlpOptions& options_;
   Dictionary dictionary_;
@@ -360,6 +364,14 @@ absl::StatusOr<std::string> OtlpEncoder::Encode(const Profile& profile, const Sy
   const absl::StatusOr<ProfileView> view = ProfileView::Make(profile, symbols);
   if (!view.ok()) return view.status();
   return OtlpEncoding(*view, options_).Run();
+}
+
+std::string OtlpEncoder::EncodeProcessContext(const Profile& process) const {
+  ProtoWriter resource;
+  WriteResource(process, options_, resource);
+  ProtoWriter message;
+  message.Message(Fields::kContextResource, resource.bytes());
+  return message.Take();
 }
 
 }  // namespace strobe

@@ -29,7 +29,7 @@ ROOMS = {
     "unwind": ["pdata", "decoded"],
     "encode": ["firefox", "html", "pprof", "svg"],
     "symbolize": ["images", "elf", "dwarf", "pe", "names"],
-    "platform": ["files", "signals"],
+    "platform": ["files", "memory", "signals"],
     "runtime": ["code", "channels", "capture", "threads", "drain", "polls", "session", "control"],
     "http": ["backends", "pull"],
     "worker": ["shared", "program", "serve"],

@@ -49,6 +49,11 @@ class OtlpEncoder {
   // long.
   absl::StatusOr<std::string> Encode(const Profile& profile, const Symbols& symbols);
 
+  // The resource alone, as a ProcessContext of opentelemetry-proto (processcontext.v1development):
+  // what a process says of itself to profilers of the whole host. Of `process` the program, the
+  // process id and the machine count. See strobe/platform/process_context.h.
+  [[nodiscard]] std::string EncodeProcessContext(const Profile& process) const;
+
  private:
   OtlpOptions options_;
 };

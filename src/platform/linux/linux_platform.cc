@@ -24,7 +24,7 @@
 #include "../own_threads.h"
 #include "absl/strings/str_cat.h"
 #include "files/image_files.h"
-#include "process_memory.h"
+#include "memory/process_memory.h"
 #include "scheduling.h"
 #include "signals/forks.h"
 #include "signals/let_through.h"

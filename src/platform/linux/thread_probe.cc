@@ -19,7 +19,7 @@
 #include <string_view>
 #include <utility>
 
-#include "process_memory.h"
+#include "memory/process_memory.h"
 #include "signals/forks.h"
 #include "signals/thread_files.h"
 #include "strobe/platform/linux/descriptor.h"

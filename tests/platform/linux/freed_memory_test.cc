@@ -1,4 +1,4 @@
-#include "../../../src/platform/linux/freed_memory.h"
+#include "../../../src/platform/linux/memory/freed_memory.h"
 
 #include <unistd.h>
 

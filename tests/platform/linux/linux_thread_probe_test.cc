@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "../../../src/platform/linux/process_memory.h"
+#include "../../../src/platform/linux/memory/process_memory.h"
 #include "gtest/gtest.h"
 #include "strobe/arch/registers.h"
 #include "strobe/platform/linux/linux_platform.h"

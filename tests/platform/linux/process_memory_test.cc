@@ -1,4 +1,4 @@
-#include "../../../src/platform/linux/process_memory.h"
+#include "../../../src/platform/linux/memory/process_memory.h"
 
 #include <signal.h>
 #include <sys/mman.h>

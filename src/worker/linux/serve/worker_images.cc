@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "../../../core/deleted_mark.h"
-#include "../../../platform/linux/process_memory.h"
+#include "../../../platform/linux/memory/process_memory.h"
 #include "../../../process/mapped_file.h"
 #include "../../../symbolize/elf/elf_format.h"
 #include "../../../symbolize/images/byte_source.h"

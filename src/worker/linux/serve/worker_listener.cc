@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-#include "../../../platform/linux/freed_memory.h"
+#include "../../../platform/linux/memory/freed_memory.h"
 #include "../../../symbolize/names/name_store.h"
 #include "absl/strings/str_cat.h"
 #include "strobe/base/memory_guard.h"

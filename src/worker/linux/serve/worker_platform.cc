@@ -20,7 +20,7 @@
 #include <utility>
 
 #include "../../../platform/linux/files/small_file.h"
-#include "../../../platform/linux/process_memory.h"
+#include "../../../platform/linux/memory/process_memory.h"
 #include "../../../platform/linux/signals/signal_handler.h"
 #include "../../../platform/linux/task_files.h"
 #include "../../../platform/own_threads.h"

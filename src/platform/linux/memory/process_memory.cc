@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "files/small_file.h"
+#include "../files/small_file.h"
 
 namespace strobe::internal {
 
