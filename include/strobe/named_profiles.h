@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,11 +31,27 @@ class KeepingExporter {
   std::shared_ptr<std::string> bytes_;
 };
 
+// pprof, with the iterations that the one who keeps the profile knows at the session's end.
+class IterationsEncoder {
+ public:
+  static constexpr std::string_view kFileSuffix = PprofEncoder::kFileSuffix;
+  static constexpr std::string_view kContentType = PprofEncoder::kContentType;
+  explicit IterationsEncoder(std::shared_ptr<const double> iterations)
+      : iterations_(std::move(iterations)) {}
+  absl::StatusOr<std::string> Encode(const Profile& profile, const Symbols& symbols) {
+    return PprofEncoder({.iterations = *iterations_}).Encode(profile, symbols);
+  }
+
+ private:
+  std::shared_ptr<const double> iterations_;
+};
+static_assert(Encoder<IterationsEncoder>);
+
 // Not thread-safe: Begin, Keep and Drop are called by the same thread.
 class NamedProfiles {
  public:
   struct Traits : DefaultTraits {
-    using Outputs = OutputList<Output<PprofEncoder, KeepingExporter>>;
+    using Outputs = OutputList<Output<IterationsEncoder, KeepingExporter>>;
   };
   // Longer names are cut.
   static constexpr std::size_t kMaxNameBytes = 200;
@@ -52,7 +69,9 @@ class NamedProfiles {
   explicit NamedProfiles(std::string directory, ProfilerOptions options = ShortWork())
       : directory_(NativePlatform::Directories().AbsolutePath(directory)),
         bytes_(std::make_shared<std::string>()),
-        profiler_(ForSessions(std::move(options)), {.exporter = KeepingExporter(bytes_)}) {}
+        iterations_(std::make_shared<double>(0)),
+        profiler_(ForSessions(std::move(options)), {.encoder = IterationsEncoder(iterations_),
+                                                    .exporter = KeepingExporter(bytes_)}) {}
   // Ends the session, and drops its profile.
   ~NamedProfiles() { Drop(); }
   NamedProfiles(const NamedProfiles&) = delete;
@@ -66,12 +85,19 @@ class NamedProfiles {
     if (absl::Status status = profiler_.Start(); !status.ok()) return status;
     bytes_->clear();
     registration_.emplace(profiler_.RegisterThread("main"));
+    begin_cpu_ns_ = ThreadCpuTimeNs();
     return absl::OkStatus();
   }
 
+  // The CPU time of the calling thread, which has begun the session, since then.
+  [[nodiscard]] std::int64_t CpuTimeNs() const { return ThreadCpuTimeNs() - begin_cpu_ns_; }
+
   // Ends the session and writes <directory>/<name>.pb.gz, with '_' for what no system likes in a
-  // file's name. Replaces an older file. Returns the path, or why there is no file.
-  absl::StatusOr<std::string> Keep(std::string_view name) {
+  // file's name. Replaces an older file. Returns the path, or why there is no file. `iterations` is
+  // how often the session did its work, if sessions do it more or less often: `strobe ci` and
+  // `strobe diff --per iterations` compare the amounts of one.
+  absl::StatusOr<std::string> Keep(std::string_view name, double iterations = 0) {
+    *iterations_ = iterations;
     if (absl::Status status = End(); !status.ok()) return status;
     if (bytes_->empty()) return absl::NotFoundError("the session has no profile");
     const std::string file = FileName(name);
@@ -98,6 +124,9 @@ class NamedProfiles {
   }
 
  private:
+  static std::int64_t ThreadCpuTimeNs() {
+    return NativePlatform::ThreadCpuTimeNs(NativePlatform::CurrentThreadId());
+  }
   static ProfilerOptions ForSessions(ProfilerOptions options) {
     options.exporter.period_s = kMaxSessionS;
     return options;
@@ -121,8 +150,10 @@ class NamedProfiles {
 
   const std::string directory_;
   const std::shared_ptr<std::string> bytes_;
+  const std::shared_ptr<double> iterations_;
   BasicProfiler<Traits> profiler_;
   std::optional<Registration> registration_;
+  std::int64_t begin_cpu_ns_ = 0;
   bool has_warned_ = false;
 };
 

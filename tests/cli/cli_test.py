@@ -318,7 +318,7 @@ def broken(strobe):
 
 def arguments(strobe):
     check("where the time goes" in strobe.run("--help"), "help shows examples")
-    for command in ("top", "tree", "peek", "list", "html", "convert", "diff", "merge", "symbolize", "info", "options", "completion", "script"):
+    for command in ("top", "tree", "peek", "list", "html", "convert", "diff", "ci", "merge", "symbolize", "info", "options", "completion", "script"):
         check("--help" in strobe.run(command, "--help"), command + " has help")
     environment = {key: value for key, value in os.environ.items() if not key.startswith("STROBE_")}
     environment |= {"STROBE_EXPORT_PERIOD_S": "5", "STROBE_MAX_FRAMES": "many", "STROBE_EXPORT_PERIOD": "6"}

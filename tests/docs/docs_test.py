@@ -21,7 +21,7 @@ import tempfile
 
 from markdown import Document
 
-LANGUAGES = {"sh", "console", "cpp", "c", "cmake", "meson", "starlark", "ini"}
+LANGUAGES = {"sh", "console", "cpp", "c", "cmake", "meson", "starlark", "ini", "yaml"}
 MAX_COLUMNS = 120
 MAX_CONSOLE_BLOCKS = 6
 BLOCK_TIMEOUT_S = 60

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "commands/command.h"
+#include "compare/compare.h"
 #include "profile/merge.h"
 #include "readers/read_profile.h"
 #include "strobe/encode/pprof_encoder.h"

@@ -55,6 +55,7 @@ def run_benchmarks(program, directory):
     files = files_of(directory / "measured")
     expect(files.keys() == BENCHMARKS.keys(), "the files are %s" % sorted(files), output)
     expect(b"BM_Multiply" not in files["BM_Add_10000_repeats_2.pb.gz"], "one benchmark's profile has another's time", output)
+    expect(all(b"strobe: iterations " in data for data in files.values()), "the number of iterations is missing", output)
     expect("BM_Multiply" in output and "BM_Add" in output, "nothing was printed", output)
     return unseen_in(files, BENCHMARKS)
 

@@ -45,6 +45,8 @@ struct PprofOptions {
   std::optional<PprofPart> part = {};
   // Texts that take the place of the profiler's account, for a profile that was read from a file.
   std::optional<std::vector<std::string>> comments = {};
+  // How often the profiled work was done; 0 if unknown. A comment says it: see encode/iterations.h.
+  double iterations = 0;
   // More that a file may have, and a profiler does not: the units of labels that are numbers, by
   // key; and the regular expressions of frames that viewers leave out, or do not.
   std::map<std::string, std::string, std::less<>> number_units = {};

@@ -32,8 +32,10 @@ struct Request {
   std::string output;               // a file's path; standard output if empty
   std::string format;               // of the output; by the end of `output` if empty
   std::string base;                 // a profile to compare with
-  std::string per;                  // what a comparison's amounts are divided by: see UnitsOf
+  std::vector<std::string> bases;   // of strobe ci: profiles, or folders of some
+  std::string per;                  // what a comparison's amounts are divided by: see Side::Of
   std::vector<ChangeLimit> limits;  // beyond one of which a comparison fails
+  double level = 1e-3;              // of strobe ci: how often chance may be taken for a change
   std::string shell;
   std::vector<std::string> source_directories;
   std::vector<std::string> debug_directories;
@@ -83,13 +85,6 @@ Text PeekCommand(const FilteredProfile& subject, const Request& request, const P
 Text ListCommand(const FilteredProfile& subject, const Request& request, const Printer& printer);
 Text InfoCommand(const FilteredProfile& subject, const Request& request, const Printer& printer);
 
-struct DiffText {
-  std::string text;
-  bool is_beyond_limit = false;  // one of request.limits
-};
-absl::StatusOr<DiffText> DiffCommand(const FilteredProfile& base, const FilteredProfile& subject,
-                                     const Request& request, const Printer& printer);
-
 // A format that the command writes. Its row in the table of write.cc is all that the command knows
 // of it: names, completion, help, errors and the choice by a file's name come from there.
 struct Format {
@@ -97,6 +92,7 @@ struct Format {
   // Of its files: first as Strobe names them, then as others do. nullptr for none.
   std::array<const char*, 3> suffixes;
   const char* also_for;  // another reader, for the help; nullptr for none
+  bool is_read;          // by the command itself
   Text (*encode)(const LoadedProfile& loaded, const Request& request);
 };
 // The first is that of standard output.

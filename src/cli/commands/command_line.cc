@@ -30,6 +30,7 @@ constexpr const char* kExamples =
     "  strobe tree --focus Parse one.pb.gz           calls that lead through Parse\n"
     "  strobe list Parse one.pb.gz                   source lines of Parse, with their cost\n"
     "  strobe diff before.pb.gz after.pb.gz          what got slower, and whether it is chance\n"
+    "  strobe ci --base base-profiles now-profiles   the same of tests and benchmarks, for CI\n"
     "  strobe html -o page.html one.pb.gz            a page for a browser\n"
     "  strobe record -o one.pb.gz ./program          runs it, and profiles it\n"
     "  strobe script perf.data -o one.pb.gz          perf's samples, unwound, for pprof\n\n"
@@ -81,8 +82,8 @@ CommandLine::CommandLine() {
   app_.set_help_flag("-h,--help", "What the command can do");
   app_.set_version_flag("--version", "strobe " STROBE_VERSION, "The version");
   app_.footer(kExamples);
-  for (const auto add : {AddTop, AddTables, AddConverters, AddSymbolize, AddScript, AddRecord,
-                         AddEvents, AddWorker, AddOptions, AddCompletion})
+  for (const auto add : {AddTop, AddTables, AddComparisons, AddConverters, AddSymbolize, AddScript,
+                         AddRecord, AddEvents, AddWorker, AddOptions, AddCompletion})
     add(*this);
 }
 
@@ -99,7 +100,7 @@ CLI::App* CommandLine::AddText(const char* name, const char* description,
     const absl::Status status = text.ok() ? Write(*text) : text.status();
     if (status.ok()) return status_;
     SayError(std::string(status.message()));
-    return kFailed;
+    return failed_status_;
   });
 }
 
@@ -133,6 +134,10 @@ void CommandLine::AddFiles(CLI::App& command, int count) {
       command.add_option("FILE", request_.files, "Profiles; those of several files are added up");
   files->required();
   if (count > 0) files->expected(count);
+  AddReading(command);
+}
+
+void CommandLine::AddReading(CLI::App& command) {
   command
       .add_option("--max-memory", request_.max_memory_mib,
                   "The most MiB of memory for a file. Default: 64 times its bytes, but 256 to 4096")
@@ -203,9 +208,9 @@ absl::Status CommandLine::KeepCommonTypes(LoadedProfile& sum, LoadedProfile& add
   return absl::OkStatus();
 }
 
-absl::StatusOr<FilteredProfile> CommandLine::LoadAll() {
+absl::StatusOr<FilteredProfile> CommandLine::LoadAll(const std::vector<std::string>& paths) {
   std::vector<LoadedProfile> profiles;
-  for (const std::string& path : request_.files) {
+  for (const std::string& path : paths) {
     absl::StatusOr<LoadedProfile> loaded = Load(path);
     if (!loaded.ok()) return loaded.status();
     profiles.push_back(*std::move(loaded));

@@ -31,19 +31,23 @@ class CommandLine {
   CLI::App* AddText(const char* name, const char* description, std::function<Text()> run);
   // The status of a subcommand whose text was written; 0 unless this says another one.
   void EndWith(int status) { status_ = status; }
+  // The status of a subcommand whose text could not be made; kFailed unless this says another one.
+  void FailWith(int status) { failed_status_ = status; }
   // One with the filters of profiles.
   CLI::App* AddReader(const char* name, const char* description, std::function<Text()> run);
 
   // Arguments that several subcommands have. `count` is that of the files; 0 is any number.
   void AddFiles(CLI::App& command, int count);
+  // What AddFiles adds besides the files: how they are read.
+  void AddReading(CLI::App& command);
   void AddOutput(CLI::App& command);
   void AddRows(CLI::App& command);
   void AddDebugDirectories(CLI::App& command);
 
   // Reads the file at `path`, and filters it.
   absl::StatusOr<FilteredProfile> LoadSubject(const std::string& path);
-  // The filtered sum of all files.
-  absl::StatusOr<FilteredProfile> LoadAll();
+  // The filtered sum of the files at `paths`, of which there is at least one.
+  absl::StatusOr<FilteredProfile> LoadAll(const std::vector<std::string>& paths);
 
   [[nodiscard]] Request& request() { return request_; }
   // What stands behind the first "--" of `strobe record`, if there is one.
@@ -64,6 +68,7 @@ class CommandLine {
   const Printer printer_{terminal_};
   Request request_;
   int status_ = 0;
+  int failed_status_ = kFailed;
   std::optional<std::vector<std::string>> behind_mark_;
   std::set<std::string, std::less<>> left_out_;  // value types that not all files have
   CLI::App app_{"Looks at profiles, and writes them in other formats."};
@@ -72,8 +77,9 @@ class CommandLine {
 
 // The subcommands, one function a file.
 void AddTop(CommandLine& line);
-void AddTables(CommandLine& line);      // tree, peek, list, info, diff
-void AddConverters(CommandLine& line);  // convert, merge, html
+void AddTables(CommandLine& line);       // tree, peek, list, info
+void AddComparisons(CommandLine& line);  // diff, ci
+void AddConverters(CommandLine& line);   // convert, merge, html
 void AddSymbolize(CommandLine& line);
 void AddScript(CommandLine& line);
 void AddRecord(CommandLine& line);

@@ -10,7 +10,7 @@ namespace {
 Text Convert(CommandLine& line) {
   const absl::StatusOr<std::string> format = FormatOf(line.request());
   if (!format.ok()) return format.status();
-  const absl::StatusOr<FilteredProfile> subject = line.LoadAll();
+  const absl::StatusOr<FilteredProfile> subject = line.LoadAll(line.request().files);
   if (!subject.ok()) return subject.status();
   return EncodeWhatIsLeft(*format, subject->loaded, line.request());
 }
@@ -21,7 +21,7 @@ Text Html(CommandLine& line) {
   if (request.base.empty()) return Convert(line);
   const absl::StatusOr<FilteredProfile> base = line.LoadSubject(request.base);
   if (!base.ok()) return base.status();
-  const absl::StatusOr<FilteredProfile> subject = line.LoadAll();
+  const absl::StatusOr<FilteredProfile> subject = line.LoadAll(line.request().files);
   if (!subject.ok()) return subject.status();
   return ComparisonPage(base->loaded, subject->loaded);
 }

@@ -9,7 +9,7 @@ Text Symbolize(CommandLine& line) {
   const Request& request = line.request();
   const absl::StatusOr<std::string> format = FormatOf(request);
   if (!format.ok()) return format.status();
-  absl::StatusOr<FilteredProfile> subject = line.LoadAll();
+  absl::StatusOr<FilteredProfile> subject = line.LoadAll(line.request().files);
   if (!subject.ok()) return subject.status();
   Progress progress(line.terminal());
   progress.Print("reading symbols");

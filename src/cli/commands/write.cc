@@ -76,13 +76,13 @@ Text EncodeSvg(const LoadedProfile& loaded, const Request& /*request*/) {
 }
 
 constexpr std::array<Format, 7> kFormats{{
-    {"pprof", {".pb.gz", ".pb", ".pprof"}, nullptr, &EncodePprof},
-    {"folded", {".folded"}, nullptr, &EncodeFolded},
-    {"speedscope", {".speedscope.json", ".json"}, nullptr, &EncodeSpeedscope},
-    {"firefox", {".firefox.json.gz"}, "Perfetto", &EncodeFirefox},
-    {"otlp", {".otlp"}, nullptr, &EncodeOtlp},
-    {"html", {".html"}, nullptr, &EncodeHtml},
-    {"svg", {".svg"}, nullptr, &EncodeSvg},
+    {"pprof", {".pb.gz", ".pb", ".pprof"}, nullptr, true, &EncodePprof},
+    {"folded", {".folded"}, nullptr, true, &EncodeFolded},
+    {"speedscope", {".speedscope.json", ".json"}, nullptr, false, &EncodeSpeedscope},
+    {"firefox", {".firefox.json.gz"}, "Perfetto", false, &EncodeFirefox},
+    {"otlp", {".otlp"}, nullptr, false, &EncodeOtlp},
+    {"html", {".html"}, nullptr, false, &EncodeHtml},
+    {"svg", {".svg"}, nullptr, false, &EncodeSvg},
 }};
 
 bool Has(const Format& format, std::string_view path) {

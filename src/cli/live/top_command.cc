@@ -61,7 +61,7 @@ Text Top(CommandLine& line, const CLI::App& app, const RecordOptions& options) {
     line.EndWith(RunLive(options, line.request(), line.terminal()));
     return std::string();
   }
-  const absl::StatusOr<FilteredProfile> subject = line.LoadAll();
+  const absl::StatusOr<FilteredProfile> subject = line.LoadAll(line.request().files);
   if (!subject.ok()) return subject.status();
   return TopCommand(*subject, line.request(), line.printer());
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "strobe/core/share_error.h"
@@ -18,17 +19,43 @@ inline constexpr double kFalseAlarms = 0.003;
 double ErrorsForFamily(std::size_t changes, double false_alarms = kFalseAlarms);
 // How often chance is beyond `errors` standard errors, to either side.
 double ChanceBeyond(double errors);
+// The same of errors that are themselves estimated, with `degrees` degrees of freedom: that of
+// Student's t. `degrees` is at least 1.
+double StudentChanceBeyond(double errors, std::size_t degrees);
 
 // The standard error of an amount that is a part of `whole`; NaN without samples. The totals of two
-// runs differ, too: samples are taken to come as the events of a Poisson process, so the error of
-// the whole is that of their number.
+// runs differ, too: samples are taken to come as the events of a Poisson process, so the error of a
+// total is that of their number. `samples` are those that divide `whole`.
 double ErrorOfAmount(double amount, double whole, const EffectiveSamples& samples);
-double ErrorOfWhole(double whole, const EffectiveSamples& samples);
+double ErrorOfTotal(double total, double whole, const EffectiveSamples& samples);
 
+// Two groups of runs, by the amounts of each.
+struct RunSpread {
+  // Fewer runs on either side say too little of their spread.
+  static constexpr std::size_t kLeastRuns = 3;
+
+  // Without degrees of freedom if either group has less than kLeastRuns.
+  static RunSpread Of(std::span<const double> base, std::span<const double> now);
+
+  double change = 0;        // of the means
+  double error = 0;         // its standard error, by the spread within the groups
+  std::size_t degrees = 0;  // of freedom of the error
+};
+
+// How far an amount has changed.
 struct AmountChange {
   double change = 0;
-  double error = 0;             // its standard error; NaN if samples are not counted
+  double error = 0;  // its standard error; NaN if samples are not counted
+  // The standard error that it would have if both sides were as one of them: the larger of the two.
+  // A change is held against it. A side with few samples has a small error if it has met few of
+  // what the other side knows to be there.
+  double chance_error = 0;
+  RunSpread spread{};           // of several runs
   bool is_significant = false;  // larger than its family allows
+
+  // True if it is larger than `errors` standard errors, and so is, by Student's t, that of the
+  // spread between the runs, if there are enough.
+  [[nodiscard]] bool IsBeyondChance(double errors) const;
 };
 
 // A condition for a change, as --fail-if has it: "+5%", "-5%", "5%", "3sigma", "+3sigma".

@@ -1,6 +1,9 @@
 #include "loaded_profile.h"
 
+#include <algorithm>
+
 #include "strobe/core/thread_info.h"
+#include "strobe/encode/iterations.h"
 
 namespace strobe::internal {
 
@@ -26,6 +29,21 @@ void LoadedProfile::CleanTexts() {
   for (auto& [key, unit] : number_units) clean(unit);
   clean(drop_frames);
   clean(keep_frames);
+}
+
+double LoadedProfile::Iterations() const {
+  double found = 0;
+  for (const std::string& comment : comments) {
+    const double iterations = IterationsIn(comment);
+    if (iterations > 0 && found > 0 && iterations != found) return 0;
+    if (iterations > 0) found = iterations;
+  }
+  return found;
+}
+
+void LoadedProfile::SetIterations(double iterations) {
+  std::erase_if(comments, [](const std::string& comment) { return IterationsIn(comment) > 0; });
+  if (iterations > 0) comments.push_back(IterationsComment(iterations));
 }
 
 }  // namespace strobe::internal

@@ -40,6 +40,12 @@ struct LoadedProfile {
   // But the paths of modules stay, because they name files.
   void CleanTexts();
 
+  // How often its work was done, by its comments: see strobe/encode/iterations.h. 0 if they do not
+  // say, or differ.
+  [[nodiscard]] double Iterations() const;
+  // Replaces what the comments say; 0 leaves none.
+  void SetIterations(double iterations);
+
   // `text` for as long as this profile lives.
   std::string_view Keep(std::string text) { return texts.emplace_back(std::move(text)); }
 };

@@ -104,10 +104,12 @@ absl::Status Merging::AddHead(const LoadedProfile& loaded) {
     if (profile.period != source.period) profile.period = 0;
     if (profile.program != source.program) profile.program.clear();
     profile.machine = profile.machine.InCommonWith(source.machine);
+    const double iterations = sum.Iterations(), more = loaded.Iterations();
     for (const std::string& comment : loaded.comments) {
       if (std::ranges::find(sum.comments, comment) == sum.comments.end())
         sum.comments.push_back(comment);
     }
+    sum.SetIterations(iterations > 0 && more > 0 ? iterations + more : 0);
   }
   sum.number_units.insert(loaded.number_units.begin(), loaded.number_units.end());
   if (sum.drop_frames.empty()) sum.drop_frames = loaded.drop_frames;

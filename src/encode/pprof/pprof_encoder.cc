@@ -24,6 +24,7 @@
 #include "strobe/core/label_set.h"
 #include "strobe/core/module_map.h"
 #include "strobe/core/sample_context.h"
+#include "strobe/encode/iterations.h"
 #include "strobe/encode/profile_view.h"
 #include "strobe/encode/short_name.h"
 
@@ -252,9 +253,10 @@ void PprofEncoding::WriteHead() {
     WriteValueType(kPeriodType, profile_.period_type.type, profile_.period_type.unit);
   message_.Field(kPeriod, static_cast<std::uint64_t>(profile_.period));
   inner_.Clear();
-  for (std::string& comment : options_.comments.has_value() ? std::vector(*options_.comments)
-                                                            : internal::ProfileComments(profile_))
-    inner_.Varint(strings_.IndexOwned(std::move(comment)));
+  std::vector<std::string> comments =
+      options_.comments.has_value() ? *options_.comments : internal::ProfileComments(profile_);
+  if (options_.iterations > 0) comments.push_back(IterationsComment(options_.iterations));
+  for (std::string& comment : comments) inner_.Varint(strings_.IndexOwned(std::move(comment)));
   message_.Bytes(kComment, inner_.bytes());
   if (!columns_.empty()) {
     const auto shown = std::ranges::find(columns_, profile_.default_value_type);

@@ -31,9 +31,10 @@ TEST(ErrorOfAmountTest, IsThatOfTheNumberOfSamples) {
   // 25 % of 10,000 samples of 1 ms each.
   EXPECT_NEAR(ErrorOfAmount(2.5e9, 1e10, Samples(10'000)), 1e6 * std::sqrt(2'501.0), 1);
   EXPECT_GT(ErrorOfAmount(0, 1e10, Samples(10'000)), 0) << "what was never sampled may be there";
-  EXPECT_NEAR(ErrorOfWhole(1e10, Samples(10'000)), 1e6 * std::sqrt(10'001.0), 1);
+  EXPECT_NEAR(ErrorOfTotal(1e10, 1e10, Samples(10'000)), 1e6 * std::sqrt(10'001.0), 1);
+  EXPECT_NEAR(ErrorOfTotal(4e10, 1e10, Samples(10'000)), 1e6 * std::sqrt(40'001.0), 1);
   EXPECT_TRUE(std::isnan(ErrorOfAmount(1, 2, EffectiveSamples())));
-  EXPECT_TRUE(std::isnan(ErrorOfWhole(2, EffectiveSamples())));
+  EXPECT_TRUE(std::isnan(ErrorOfTotal(2, 2, EffectiveSamples())));
 }
 
 TEST(ErrorOfAmountTest, WhatIsUnknownWidensIt) {
@@ -69,6 +70,48 @@ TEST(ErrorsForFamilyTest, AProgramSeldomDiffersFromItself) {
     alarms += is_alarm ? 1 : 0;
   }
   EXPECT_LE(alarms, kPairs * kFalseAlarms);
+}
+
+TEST(StudentChanceBeyondTest, AgreesWithPrintedTables) {
+  // Two-sided points of Student's t, as statistical tables have them.
+  struct Point {
+    std::size_t degrees;
+    double errors, chance;
+  };
+  for (const Point& point : {Point{1, 12.706, 0.05},
+                             {2, 4.303, 0.05},
+                             {3, 5.841, 0.01},
+                             {4, 8.610, 0.001},
+                             {5, 6.869, 0.001},
+                             {30, 2.750, 0.01},
+                             {120, 3.373, 0.001}})
+    EXPECT_NEAR(StudentChanceBeyond(point.errors, point.degrees) / point.chance, 1, 2e-3)
+        << point.degrees;
+  EXPECT_NEAR(StudentChanceBeyond(3, 1'000'000), ChanceBeyond(3), 1e-6);
+  EXPECT_EQ(StudentChanceBeyond(0, 4), 1);
+  EXPECT_EQ(StudentChanceBeyond(std::numeric_limits<double>::infinity(), 5), 0);
+}
+
+TEST(RunSpreadTest, IsThatWithinTheGroups) {
+  const RunSpread spread = RunSpread::Of(std::array{1.0, 2.0, 3.0}, std::array{11.0, 12.0, 13.0});
+  EXPECT_EQ(spread.change, 10);
+  EXPECT_NEAR(spread.error, std::sqrt(2.0 / 3), 1e-12);
+  EXPECT_EQ(spread.degrees, 4u);
+  EXPECT_EQ(RunSpread::Of(std::array{1.0, 2.0}, std::array{1.0, 2.0, 3.0}).degrees, 0u);
+}
+
+TEST(AmountChangeTest, ASpreadOfRunsMakesAChangeLessSure) {
+  AmountChange change{.change = 10, .error = 1, .chance_error = 1};
+  EXPECT_TRUE(change.IsBeyondChance(3));
+  change.chance_error = 4;
+  EXPECT_FALSE(change.IsBeyondChance(3)) << "too few samples on one side";
+  change.chance_error = 1;
+  change.spread = {.change = 10, .error = 3, .degrees = 4};
+  EXPECT_FALSE(change.IsBeyondChance(3)) << "3.3 errors, where 4 degrees of freedom need 6.6";
+  change.spread.error = 1;
+  EXPECT_TRUE(change.IsBeyondChance(3));
+  change.error = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_FALSE(change.IsBeyondChance(3));
 }
 
 TEST(ChangeLimitTest, ReadsPercentagesAndErrors) {

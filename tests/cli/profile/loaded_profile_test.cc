@@ -62,5 +62,17 @@ TEST(LoadedProfileTest, IsNotCopied) {
   EXPECT_FALSE(std::is_copy_assignable_v<LoadedProfile>);
 }
 
+TEST(LoadedProfileTest, IterationsAreWhatACommentSays) {
+  LoadedProfile loaded;
+  EXPECT_EQ(loaded.Iterations(), 0);
+  loaded.comments = {"a comment", "strobe: iterations 12.5"};
+  EXPECT_EQ(loaded.Iterations(), 12.5);
+  loaded.SetIterations(7);
+  EXPECT_EQ(loaded.Iterations(), 7);
+  EXPECT_EQ(loaded.comments.size(), 2u);
+  loaded.comments.push_back("strobe: iterations 8");
+  EXPECT_EQ(loaded.Iterations(), 0) << "of a sum that another tool has made";
+}
+
 }  // namespace
 }  // namespace strobe::internal

@@ -37,6 +37,18 @@ LabelSet RequestLabel(const char* text) {
   return LabelSet(labels);
 }
 
+TEST(MergeProfilesTest, IterationsAreAddedUpIfAllHaveThem) {
+  const auto with = [](double iterations) {
+    LoadedProfile loaded = Made({"main"}, 1);
+    loaded.SetIterations(iterations);
+    return loaded;
+  };
+  EXPECT_EQ(Merge(Both(with(3), with(4.5))).Iterations(), 7.5);
+  EXPECT_EQ(Merge(Both(with(3), with(3))).Iterations(), 6);
+  EXPECT_EQ(Merge(Both(with(3), with(0))).Iterations(), 0);
+  EXPECT_EQ(Merge(Both(with(0), with(3))).Iterations(), 0);
+}
+
 TEST(MergeProfilesTest, EqualStacksAreAddedUp) {
   const LoadedProfile sum = Merge(Both(Made({"main", "f"}, 3), Made({"main", "f"}, 4)));
   EXPECT_THAT(RowsOf(sum), ElementsAre("main;f 7"));
