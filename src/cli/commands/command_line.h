@@ -75,6 +75,7 @@ void AddTop(CommandLine& line);
 void AddTables(CommandLine& line);      // tree, peek, list, info, diff
 void AddConverters(CommandLine& line);  // convert, merge, html
 void AddSymbolize(CommandLine& line);
+void AddPgo(CommandLine& line);
 void AddScript(CommandLine& line);
 void AddRecord(CommandLine& line);
 void AddWorker(CommandLine& line);  // nothing where there are no workers
