@@ -44,8 +44,10 @@ __attribute__((noinline)) uint64_t Hot(uint64_t x, int rounds) {
 }
 __attribute__((noinline)) uint64_t Work() {
   uint64_t x = 1;
-  do x = Hot(x, 1 << 20);
-  while (clock() < WORK_S * CLOCKS_PER_SEC);
+  do {
+    x = Hot(x, 1 << 20);
+    for (int i = 0; i < 1 << 18; ++i) x = x * 5 + (x >> 7);
+  } while (clock() < WORK_S * CLOCKS_PER_SEC);
   return x;
 }
 int main() { return Work() == 0; }
@@ -92,9 +94,8 @@ def profile_is_used(builder):
     report = builder.pgo("--binary", "old/program", "one.pb.gz", "-o", "one.prof")
     check(re.search(r"of the [\d.]+ m?s \(cpu\) in old/program", report) is not None, "the report: " + report)
     functions = builder.sections("one.prof")
-    whole = sum(function["total"] for function in functions.values())
     hot = functions.get("_Z3Hotmi", {})
-    check(hot.get("total", 0) > 0.9 * whole, "Hot() has most of the counts: %s" % functions)
+    equal(max(functions, key=lambda name: functions[name]["total"]), "_Z3Hotmi", "the function with the largest counts")
     check(hot.get(HOT_LINE, 0) > 10 * hot.get(RARE_LINE, 0), "so has its frequent branch: %s" % hot)
     # A profile that does not match is a warning, and so an error here.
     for name in ("one.prof", "one.profdata"):
@@ -113,11 +114,11 @@ def other_builds_count(builder):
     builder.build("new/program", source="\n\n// Three lines more.\n" + SOURCE)
     report = builder.pgo("--binary", "new/program", "one.pb.gz", "-o", "new.prof")
     check("100.0 % of that is of other builds" in report, "a build that is all of another build: " + report)
-    check("0.0 % are in functions or lines" in report, "it still has all lines: " + report)
+    check("; of their counts 0.0 %" in report, "it still has all lines: " + report)
     equal(builder.sections("new.prof"), expected, "the profile of another build")
     builder.build("gone/program", source=SOURCE.replace("Hot(", "Warm("))
     report = builder.pgo("--binary", "gone/program", "one.pb.gz", "-o", "gone.prof")
-    check("0.0 % are in functions" not in report, "a function is gone: " + report)
+    check("; of their counts 0.0 %" not in report, "a function is gone: " + report)
     check("_Z3Hotmi" not in (builder.directory / "gone.prof").read_text(), "a function that is gone")
 
 
