@@ -138,7 +138,8 @@ class BuildPlaces {
         add(line.function, line.line);
       }
       add(frame.function, frame.line);
-      places()[place].symbol = symbols.functions[frame.function].system_name;
+      std::string& symbol = places()[place].symbol;
+      if (symbol.empty()) symbol = symbols.functions[frame.function].system_name;
     }
   }
 
