@@ -25,6 +25,7 @@ struct PlacedLine {
   FunctionSamples* function = nullptr;
   LineLocation location;
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a 0 in the compiler's own code
   friend auto operator<=>(const PlacedLine&, const PlacedLine&) = default;
 };
 

@@ -15,6 +15,7 @@ struct LineLocation {
   std::uint32_t offset = 0;  // lines from the function's own, modulo 2^16, as LLVM counts them
   std::uint32_t discriminator = 0;  // tells blocks of one line apart
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a 0 in the compiler's own code
   friend auto operator<=>(const LineLocation&, const LineLocation&) = default;
 };
 

@@ -80,9 +80,10 @@ std::vector<std::string> ReportOf(const PgoProfile& profile, const std::string& 
   };
   std::vector<std::string> sentences;
   sentences.push_back(absl::StrCat(
-      profile.functions.size(), " functions, with ", Percent(profile.covered, profile.in_binary),
-      " of the ", amount_text(profile.in_binary), " (", std::string(type.type), ") in ", binary,
-      ", which are ", Percent(profile.in_binary, profile.whole), " of the profile"));
+      profile.functions.size(), profile.functions.size() == 1 ? " function" : " functions",
+      ", with ", Percent(profile.covered, profile.in_binary), " of the ",
+      amount_text(profile.in_binary), " (", std::string(type.type), ") in ", binary, ", which are ",
+      Percent(profile.in_binary, profile.whole), " of the profile"));
   if (profile.other_builds > 0) {
     sentences.push_back(absl::StrCat(Percent(profile.other_builds, profile.in_binary),
                                      " of that is of other builds; of their counts ",

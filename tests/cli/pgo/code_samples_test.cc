@@ -17,6 +17,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
+// SHN_ABS of the ELF specification: a symbol in no section.
+constexpr std::uint16_t kAbsolute = 0xFFF1;
+
 constexpr Address kLoadedAt = 0x7F0000000000;
 
 // The program of debug_program.h, as a file whose code is at 0x1000 of it.
@@ -24,7 +27,8 @@ testing::Bytes ProgramElf(const testing::Bytes& build_id) {
   testing::ElfBytes elf;
   elf.AddBuildId(build_id);
   elf.segments.push_back({.offset = 0x1000, .address = 0x1000, .bytes = 0x200});
-  elf.AddSymbols(testing::ElfBytes::kSymtab, {{.name = "f", .value = 0x1000, .bytes = 0x100}});
+  elf.AddSymbols(testing::ElfBytes::kSymtab,
+                 {{.name = "f", .value = 0x1000, .bytes = 0x100, .section = kAbsolute}});
   for (const auto& [name, content] : testing::DebugProgram())
     elf.Add({.name = name, .content = content});
   testing::Bytes file = elf.File();

@@ -21,6 +21,7 @@ Module Program() {
 
 CodeSamples::Place Sampled(std::int64_t amount, std::uint32_t discriminator = 2) {
   return {.frames = {{.function = "f",
+                      .file = "f.cc",
                       .line = 12,
                       .declaration_line = 10,
                       .discriminator = discriminator}},
@@ -44,7 +45,7 @@ TEST(PgoReportTest, SaysHowMuchIsCovered) {
   ASSERT_TRUE(profile.ok()) << profile.status();
   const std::vector<std::string> report = ReportOf(*profile, "/bin/x", {"cpu", "nanoseconds"});
   ASSERT_THAT(report, SizeIs(1));
-  EXPECT_THAT(report[0], AllOf(HasSubstr("1 function"), HasSubstr("75.0 % of the 400 ms"),
+  EXPECT_THAT(report[0], AllOf(HasSubstr("1 function,"), HasSubstr("75.0 % of the 400.000 ms"),
                                HasSubstr("40.0 % of the profile")));
 }
 
@@ -72,7 +73,7 @@ TEST(PgoReportTest, SaysWhatToDoWithoutLines) {
   };
   EXPECT_THAT(message({.frames = {}, .amount = 1}),
               AllOf(HasSubstr("no debug information"), HasSubstr("-g1")));
-  EXPECT_THAT(message({.frames = {{.function = "f", .line = 3}}, .amount = 1}),
+  EXPECT_THAT(message({.frames = {{.function = "f", .file = "f.cc", .line = 3}}, .amount = 1}),
               AllOf(HasSubstr("where functions begin"), HasSubstr("-fdebug-info-for-profiling")));
 }
 

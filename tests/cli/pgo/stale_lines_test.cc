@@ -1,5 +1,7 @@
 #include "../../../src/cli/pgo/stale_lines.h"
 
+#include <cstdint>
+
 #include "../../symbolize/debug_program.h"
 #include "../../symbolize/elf_bytes.h"
 #include "../../symbolize/memory_files.h"
@@ -13,11 +15,15 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+// SHN_ABS of the ELF specification: a symbol in no section.
+constexpr std::uint16_t kAbsoluteSymbol = 0xFFF1;
+
 TEST(StaleLinesTest, FindsTheLocationsOfFunctionsAndOfWhatIsInlined) {
   testing::MemoryFiles files;
   testing::ElfBytes elf;
   elf.AddBuildId({0xAB, 0xCD});
-  elf.AddSymbols(testing::ElfBytes::kSymtab, {{.name = "f", .value = 0x1000, .bytes = 0x100}});
+  elf.AddSymbols(testing::ElfBytes::kSymtab,
+                 {{.name = "f", .value = 0x1000, .bytes = 0x100, .section = kAbsoluteSymbol}});
   for (const auto& [name, content] : testing::DebugProgram())
     elf.Add({.name = name, .content = content});
   files.Write("/bin/x", elf.File());
