@@ -23,6 +23,9 @@ inline Bytes LineExtended(const Bytes& operation) { return Join({{0}, Block(oper
 inline Bytes LineSetAddress(std::uint64_t address) {
   return LineExtended(Join({{2}, Fixed(address)}));
 }
+inline Bytes LineSetDiscriminator(std::uint64_t number) {
+  return LineExtended(Join({{4}, Uleb(number)}));
+}
 inline Bytes LineEndSequence() { return LineExtended({1}); }
 // A row that is `bytes` and `lines` further on; at most as far as one byte can say.
 inline Bytes LineSpecial(unsigned bytes, int lines) {
@@ -61,7 +64,8 @@ inline Bytes LineLists4(const std::vector<std::string_view>& directories,
 }
 
 // /build/f.cc: at 0x1000 f, which begins in line 10 and calls g in line 12. g, which begins in line
-// 3, is inlined from 0x1010 to 0x1020. The code from 0x1100 to 0x1200 has lines, but no function.
+// 3, is inlined from 0x1010 to 0x1020; the discriminators of its line and of its call are 6 and 9.
+// The code from 0x1100 to 0x1200 has lines, but no function.
 inline DwarfBytes DebugProgram() {
   using A = internal::DwarfAttribute;
   using F = internal::DwarfForm;
@@ -85,7 +89,8 @@ inline DwarfBytes DebugProgram() {
                                            {A::kHighPc, F::kData8},
                                            {A::kCallFile, F::kData1},
                                            {A::kCallLine, F::kData1},
-                                           {A::kCallColumn, F::kData1}}),
+                                           {A::kCallColumn, F::kData1},
+                                           {A::kGnuDiscriminator, F::kData1}}),
                                     Shape(4, DwarfTag::kSubprogram, false,
                                           {{A::kLinkageName, F::kString},
                                            {A::kDeclarationFile, F::kData1},
@@ -111,13 +116,14 @@ inline DwarfBytes DebugProgram() {
                                         Fixed(g),
                                         Fixed(std::uint64_t{0x1010}),
                                         Fixed(std::uint64_t{0x10}),
-                                        {1, 12, 5},
+                                        {1, 12, 5, 9},
                                         {0, 0}}));
-  sections[".debug_line"] = LineTable4(
-      LineLists4({}, {{"f.cc", 0}}),
-      Join({LineSetAddress(0x1000), LineAdvance(10), LineCopy(), LineAdvancePc(0x10),
-            LineAdvance(-7), LineSetColumn(9), LineCopy(), LineAdvancePc(0x10), LineAdvance(9),
-            LineSetColumn(0), LineCopy(), LineAdvancePc(0x1E0), LineEndSequence()}));
+  sections[".debug_line"] =
+      LineTable4(LineLists4({}, {{"f.cc", 0}}),
+                 Join({LineSetAddress(0x1000), LineAdvance(10), LineCopy(), LineAdvancePc(0x10),
+                       LineAdvance(-7), LineSetColumn(9), LineSetDiscriminator(6), LineCopy(),
+                       LineAdvancePc(0x10), LineAdvance(9), LineSetColumn(0), LineCopy(),
+                       LineAdvancePc(0x1E0), LineEndSequence()}));
   return sections;
 }
 

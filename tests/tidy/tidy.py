@@ -35,7 +35,7 @@ ROOMS = {
     "worker": ["shared", "program", "serve"],
     "testing": ["fakes"],
     "preload": ["exec"],
-    "cli": ["ui", "profile", "jit", "perf", "readers", "commands", "compare", "worker", "record", "live"],
+    "cli": ["ui", "profile", "jit", "perf", "readers", "commands", "compare", "pgo", "worker", "record", "live"],
 }
 SYSTEMS = {"linux", "windows"}  # the part of a folder, or of a room, that is one system's
 # The folders of src/ that are libraries or programs of their own; all others are in the library strobe. Examples are a program each.

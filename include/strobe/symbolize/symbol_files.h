@@ -41,6 +41,10 @@ struct SourceFrame {
   std::uint32_t line = 0;
   std::uint32_t column = 0;
   std::uint32_t function_line = 0;  // where the function begins in `file`; 0 if unknown
+  // The line that the function's entry in DWARF has, in whatever file; 0 if unknown.
+  std::uint32_t declaration_line = 0;
+  // DWARF's discriminator of `line`, as the compiler encodes it; 0 if there is none.
+  std::uint32_t discriminator = 0;
 
   friend auto operator<=>(const SourceFrame&, const SourceFrame&) = default;
 };

@@ -82,8 +82,8 @@ CommandLine::CommandLine() {
   app_.set_help_flag("-h,--help", "What the command can do");
   app_.set_version_flag("--version", "strobe " STROBE_VERSION, "The version");
   app_.footer(kExamples);
-  for (const auto add : {AddTop, AddTables, AddComparisons, AddConverters, AddSymbolize, AddScript,
-                         AddRecord, AddEvents, AddWorker, AddOptions, AddCompletion})
+  for (const auto add : {AddTop, AddTables, AddComparisons, AddConverters, AddSymbolize, AddPgo,
+                         AddScript, AddRecord, AddEvents, AddWorker, AddOptions, AddCompletion})
     add(*this);
 }
 

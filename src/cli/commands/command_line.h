@@ -81,6 +81,7 @@ void AddTables(CommandLine& line);       // tree, peek, list, info
 void AddComparisons(CommandLine& line);  // diff, ci
 void AddConverters(CommandLine& line);   // convert, merge, html
 void AddSymbolize(CommandLine& line);
+void AddPgo(CommandLine& line);
 void AddScript(CommandLine& line);
 void AddRecord(CommandLine& line);
 void AddWorker(CommandLine& line);  // nothing where there are no workers

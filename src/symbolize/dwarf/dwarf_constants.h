@@ -49,6 +49,7 @@ enum class DwarfAttribute : std::uint16_t {
   kGnuDwoId = 0x2131,
   kGnuRangesBase = 0x2132,
   kGnuAddressBase = 0x2133,
+  kGnuDiscriminator = 0x2136,
 };
 
 enum class DwarfForm : std::uint16_t {

@@ -145,6 +145,9 @@ class FunctionWalk {
         case DwarfAttribute::kCallFile: read.function.call_file = value.number; break;
         case DwarfAttribute::kCallLine: read.function.call_line = Clamped(value.number); break;
         case DwarfAttribute::kCallColumn: read.function.call_column = Clamped(value.number); break;
+        case DwarfAttribute::kGnuDiscriminator:
+          read.function.call_discriminator = Clamped(value.number);
+          break;
         default: break;
       }
     }

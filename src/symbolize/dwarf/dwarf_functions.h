@@ -24,6 +24,7 @@ struct FunctionEntry {
   std::uint64_t call_file = 0;
   std::uint32_t call_line = 0;
   std::uint32_t call_column = 0;
+  std::uint32_t call_discriminator = 0;
 };
 
 struct FunctionMap {

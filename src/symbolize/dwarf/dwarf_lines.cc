@@ -22,7 +22,7 @@ enum Opcode : std::uint8_t {
   kConstAddPc = 8,
   kFixedAdvancePc = 9,
 };
-enum ExtendedOpcode : std::uint8_t { kEndSequence = 1, kSetAddress = 2 };
+enum ExtendedOpcode : std::uint8_t { kEndSequence = 1, kSetAddress = 2, kSetDiscriminator = 4 };
 
 // Gives wanted addresses the row before them, row by row.
 class RowFinder {
@@ -30,8 +30,9 @@ class RowFinder {
   RowFinder(std::span<const std::uint64_t> addresses, std::span<LineRow> rows)
       : addresses_(addresses), rows_(rows) {}
 
-  // A row of the program: the code from `address` to that of the next row is at `row`.
-  void Add(std::uint64_t address, const LineRow& row) {
+  // A row of the program: the code from `address` to that of the next row is at `row`. Resets its
+  // discriminator, which is of one row only.
+  void Add(std::uint64_t address, LineRow& row) {
     if (!is_in_sequence_ || address < address_) {
       // A linker moves code that it has left out to 0.
       is_live_ = is_in_sequence_ ? is_live_ : address != 0;
@@ -43,6 +44,7 @@ class RowFinder {
     is_in_sequence_ = true;
     address_ = address;
     row_ = row;
+    row.discriminator = 0;
   }
 
   void EndSequence(std::uint64_t address) {
@@ -152,7 +154,7 @@ std::vector<LineRow> LineTable::Find(std::span<const std::uint64_t> addresses) c
   reader.Seek(program_);
   const std::uint64_t const_add =
       std::uint64_t{(255U - opcode_base_) / line_range_} * instruction_bytes_;
-  const LineRow first{.is_known = true, .line = 1, .column = 0, .file = 1};
+  const LineRow first{.is_known = true, .line = 1, .column = 0, .discriminator = 0, .file = 1};
   LineRow row = first;
   std::uint64_t address = 0;
   while (reader.remaining() != 0) {
@@ -169,6 +171,8 @@ std::vector<LineRow> LineTable::Find(std::span<const std::uint64_t> addresses) c
         DwarfReader operands = reader.Sub(reader.ReadUleb());
         const auto extended = operands.Read<std::uint8_t>();
         if (extended == kSetAddress) address = operands.Read<std::uint64_t>();
+        if (extended == kSetDiscriminator)
+          row.discriminator = static_cast<std::uint32_t>(operands.ReadUleb());
         if (extended == kEndSequence) {
           finder.EndSequence(address);
           row = first;

@@ -18,7 +18,8 @@ struct LineRow {
   bool is_known = false;
   std::uint32_t line = 0;
   std::uint32_t column = 0;
-  std::uint64_t file = 0;  // index into the table's files
+  std::uint32_t discriminator = 0;  // tells blocks of one line apart; 0 for most rows
+  std::uint64_t file = 0;           // index into the table's files
 };
 
 class LineTable {

@@ -20,9 +20,9 @@ constexpr int kMaxReferences = 8;
 // What a function's declaration says.
 struct FunctionName {
   std::string name;  // as in a symbol table; without one, as in the source code. May be empty.
-  // Where it is declared, in the unit's own line table. The line is 0 if it is unknown, or if only
-  // another unit declares the function.
-  std::uint64_t file = 0;
+  // Where it is declared. The line is 0 if it is unknown. The file is an index into the unit's own
+  // line table; empty if another unit declares the function.
+  std::optional<std::uint64_t> file;
   std::uint32_t line = 0;
 };
 
@@ -41,7 +41,7 @@ class FunctionNames {
     std::string name;
     std::string linkage_name;
     EntryPlace origin;
-    std::uint64_t file = 0;
+    std::optional<std::uint64_t> file;  // see FunctionName
     std::uint32_t line = 0;
   };
 
@@ -63,9 +63,12 @@ FunctionName FunctionNames::Of(const FunctionEntry& function) {
                      .line = function.declaration_line};
   std::string linkage_name = text(function.linkage_name);
   EntryPlace origin = function.origin;
-  for (int i = 0; i < kMaxReferences && origin.file != nullptr && linkage_name.empty(); ++i) {
+  // A constructor's entry may have a linkage name, but no line.
+  for (int i = 0;
+       i < kMaxReferences && origin.file != nullptr && (linkage_name.empty() || found.line == 0);
+       ++i) {
     const Declaration& declaration = At(origin);
-    linkage_name = declaration.linkage_name;
+    if (linkage_name.empty()) linkage_name = declaration.linkage_name;
     if (found.name.empty()) found.name = declaration.name;
     if (found.line == 0) {
       found.file = declaration.file;
@@ -114,10 +117,8 @@ FunctionNames::Declaration FunctionNames::Read(const EntryPlace& place) {
         if (is_own) read.file = value.number;
         break;
       case DwarfAttribute::kDeclarationLine:
-        if (is_own) {
-          read.line = static_cast<std::uint32_t>(
-              std::min<std::uint64_t>(value.number, std::numeric_limits<std::uint32_t>::max()));
-        }
+        read.line = static_cast<std::uint32_t>(
+            std::min<std::uint64_t>(value.number, std::numeric_limits<std::uint32_t>::max()));
         break;
       default: break;
     }
@@ -136,20 +137,26 @@ class UnitFrames {
   std::vector<SourceFrame> Of(const FunctionMap& functions, std::uint32_t function,
                               const LineRow& row) {
     std::vector<SourceFrame> frames;
-    SourceFrame frame{
-        .function = {}, .file = PathOf(row.file), .line = row.line, .column = row.column};
+    SourceFrame frame{.function = {},
+                      .file = PathOf(row.file),
+                      .line = row.line,
+                      .column = row.column,
+                      .discriminator = row.discriminator};
     if (!row.is_known) frame = {};
     for (std::size_t depth = 0; function != FunctionEntry::kNone && depth < kMaxFunctionDepth;
          ++depth) {
       const FunctionEntry& entry = functions.entries[function];
       const FunctionName& name = NameOf(functions, function);
       frame.function = name.name;
-      if (PathOf(name.file) == frame.file) frame.function_line = name.line;
+      frame.declaration_line = name.line;
+      if (name.file.has_value() && PathOf(*name.file) == frame.file)
+        frame.function_line = name.line;
       frames.push_back(std::move(frame));
       frame = {.function = {},
                .file = PathOf(entry.call_file),
                .line = entry.call_line,
-               .column = entry.call_column};
+               .column = entry.call_column,
+               .discriminator = entry.call_discriminator};
       function = entry.caller;
     }
     if (frames.empty() && row.is_known) frames.push_back(std::move(frame));

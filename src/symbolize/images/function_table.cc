@@ -49,14 +49,19 @@ std::string_view FunctionTable::NameOf(const Function& function) const {
 }
 
 std::string_view FunctionTable::Find(std::uint64_t address) const {
+  const Function* const function = FindFunction(address);
+  return function == nullptr ? std::string_view() : NameOf(*function);
+}
+
+const FunctionTable::Function* FunctionTable::FindFunction(std::uint64_t address) const {
   auto after = std::upper_bound(
       functions_.begin(), functions_.end(), address,
       [](std::uint64_t value, const Function& function) { return value < function.address; });
   for (std::size_t i = 0; i < kMaxNesting && after != functions_.begin(); ++i) {
     --after;
-    if (address < after->end) return NameOf(*after);
+    if (address < after->end) return &*after;
   }
-  return {};
+  return nullptr;
 }
 
 }  // namespace strobe::internal

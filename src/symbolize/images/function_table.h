@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +33,11 @@ class FunctionTable {
   // The name of the function at `address` as the file has it, without a version; empty if there is
   // none. Valid as long as the table.
   [[nodiscard]] std::string_view Find(std::uint64_t address) const;
+  // The function at `address`; nullptr if there is none. Valid as long as the table.
+  [[nodiscard]] const Function* FindFunction(std::uint64_t address) const;
+  // All, sorted by address.
+  [[nodiscard]] std::span<const Function> functions() const { return functions_; }
+  [[nodiscard]] std::string_view NameOf(const Function& function) const;
   [[nodiscard]] bool empty() const { return functions_.empty(); }
   // True if the image has more functions than are kept.
   [[nodiscard]] bool is_partial() const { return is_partial_; }
@@ -41,8 +47,6 @@ class FunctionTable {
   }
 
  private:
-  [[nodiscard]] std::string_view NameOf(const Function& function) const;
-
   std::vector<Function> functions_;
   std::vector<char> names_;
   bool is_partial_ = false;

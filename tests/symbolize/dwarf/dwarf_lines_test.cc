@@ -74,6 +74,19 @@ TEST_F(LineTableTest, ARowHoldsUntilTheNext) {
   EXPECT_EQ(row.file, 2u);
 }
 
+TEST_F(LineTableTest, ADiscriminatorIsOfOneRow) {
+  ASSERT_TRUE(
+      Read(LineTable4(LineLists4({}, {{"a.cc", 0}}),
+                      Join({LineSetAddress(0x1000), testing::LineSetDiscriminator(300), LineCopy(),
+                            LineSpecial(4, 0), testing::LineSetDiscriminator(2), LineSpecial(4, 0),
+                            LineSpecial(4, 1), LineAdvancePc(4), LineEndSequence()}))));
+  std::vector<std::uint32_t> discriminators;
+  for (const LineRow& row :
+       table_->Find(std::vector<std::uint64_t>{0x1000, 0x1004, 0x1008, 0x100C}))
+    discriminators.push_back(row.discriminator);
+  EXPECT_THAT(discriminators, ElementsAre(300, 0, 2, 0));
+}
+
 TEST_F(LineTableTest, SequencesBeginAnew) {
   ASSERT_TRUE(Read(LineTable4(LineLists4({}, {{"a.cc", 0}}),
                               Join({LineSetAddress(0x2000), LineAdvance(50), LineCopy(),

@@ -46,12 +46,26 @@ class DwarfSourceTest : public ::testing::Test {
   std::map<std::uint64_t, std::vector<SourceFrame>> found_;
 };
 
-const SourceFrame kAtF{
-    .function = "f", .file = "/build/f.cc", .line = 11, .column = 0, .function_line = 10};
-const SourceFrame kInG{
-    .function = "_Z1gv", .file = "/build/f.cc", .line = 4, .column = 9, .function_line = 3};
-const SourceFrame kCallOfG{
-    .function = "f", .file = "/build/f.cc", .line = 12, .column = 5, .function_line = 10};
+const SourceFrame kAtF{.function = "f",
+                       .file = "/build/f.cc",
+                       .line = 11,
+                       .column = 0,
+                       .function_line = 10,
+                       .declaration_line = 10};
+const SourceFrame kInG{.function = "_Z1gv",
+                       .file = "/build/f.cc",
+                       .line = 4,
+                       .column = 9,
+                       .function_line = 3,
+                       .declaration_line = 3,
+                       .discriminator = 6};
+const SourceFrame kCallOfG{.function = "f",
+                           .file = "/build/f.cc",
+                           .line = 12,
+                           .column = 5,
+                           .function_line = 10,
+                           .declaration_line = 10,
+                           .discriminator = 9};
 
 TEST_F(DwarfSourceTest, FindsFunctionsAndLinesInnermostFirst) {
   Open(DebugProgram());

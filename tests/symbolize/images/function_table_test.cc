@@ -38,6 +38,18 @@ TEST(FunctionTableTest, FindsTheFunctionThatHoldsAnAddress) {
   EXPECT_FALSE(table.empty());
 }
 
+TEST(FunctionTableTest, SaysWhereFunctionsAre) {
+  const FunctionTable table = TableOf({{0x2000, 0x2010, "second"}, {0x1000, 0x1100, "first"}});
+  const FunctionTable::Function* const first = table.FindFunction(0x1080);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->address, 0x1000u);
+  EXPECT_EQ(first->end, 0x1100u);
+  EXPECT_EQ(table.FindFunction(0x1100), nullptr);
+  ASSERT_EQ(table.functions().size(), 2u);
+  EXPECT_EQ(table.NameOf(table.functions()[0]), "first");
+  EXPECT_EQ(table.NameOf(table.functions()[1]), "second");
+}
+
 TEST(FunctionTableTest, AnEmptyOneFindsNothing) {
   EXPECT_EQ(FunctionTable().Find(0), "");
   EXPECT_TRUE(FunctionTable().empty());

@@ -1,0 +1,73 @@
+#include "stale_lines.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "../../symbolize/images/image_names.h"
+#include "../../symbolize/names/source_frames.h"
+#include "code_samples.h"
+
+namespace strobe::internal {
+namespace {
+
+void AddNames(const FunctionSamples& function, std::set<std::string, std::less<>>& names) {
+  for (const auto& [location, functions] : function.inlined) {
+    for (const auto& [name, inlined] : functions) {
+      names.insert(name);
+      AddNames(inlined, names);
+    }
+  }
+}
+
+void KeepLines(FunctionSamples& function, const std::string& name, const FunctionLocations& known) {
+  const auto found = known.find(name);
+  if (found != known.end()) {
+    const auto is_unknown = [&](const auto& located) {
+      return !found->second.contains(located.first);
+    };
+    std::erase_if(function.lines, is_unknown);
+    std::erase_if(function.inlined, is_unknown);
+  }
+  for (auto& [location, functions] : function.inlined) {
+    for (auto& [inlined_name, inlined] : functions) KeepLines(inlined, inlined_name, known);
+  }
+}
+
+}  // namespace
+
+FunctionLocations LocationsOf(const FunctionSamplesMap& samples, const Module& binary,
+                              const SymbolFiles& files, const SymbolSearch& search) {
+  std::set<std::string, std::less<>> names;
+  for (const auto& [name, function] : samples) {
+    names.insert(name);
+    AddNames(function, names);
+  }
+  const FunctionTable functions = ReadElfNames(binary, files, search).functions;
+  std::vector<std::uint64_t> addresses;
+  for (const FunctionTable::Function& function : functions.functions()) {
+    const std::uint64_t bytes = function.end - function.address;
+    if (!names.contains(functions.NameOf(function)) || bytes > kMaxComparedBytes - addresses.size())
+      continue;
+    for (std::uint64_t at = function.address; at < function.end; ++at) addresses.push_back(at);
+  }
+  std::ranges::sort(addresses);
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  FunctionLocations locations;
+  FindSourceFrames(binary, addresses, files, search,
+                   [&](std::uint64_t /*address*/, std::span<const SourceFrame> frames) {
+                     for (const SourceFrame& frame : frames) {
+                       if (IsLocated(frame)) locations[frame.function].insert(LocationIn(frame));
+                     }
+                   });
+  return locations;
+}
+
+void KeepKnown(FunctionSamplesMap& samples, const FunctionLocations& known) {
+  std::erase_if(samples, [&](const auto& named) { return !known.contains(named.first); });
+  for (auto& [name, function] : samples) KeepLines(function, name, known);
+}
+
+}  // namespace strobe::internal
