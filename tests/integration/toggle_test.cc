@@ -68,6 +68,24 @@ TEST_F(Toggle, ASignalBeginsASessionAndTheNextOneEndsIt) {
   }
 }
 
+TEST_F(Toggle, ASignalWritesWhatWasBefore) {
+  ProfilerOptions options = Options();
+  options.sampling.toggle_signal = 0;
+  options.keep.last_s = 30;
+  options.keep.dump_signal = SIGUSR2;
+  Profiler profiler(options);
+  ASSERT_TRUE(profiler.toggle_status().ok()) << profiler.toggle_status();
+  const Registration registration = profiler.RegisterThread("main");
+  const ScopedProfiler session(profiler);
+  for (std::uint64_t round = 1; round <= 2; ++round) {
+    Send();
+    // A signal that comes before the last one was served would count as the same.
+    ASSERT_TRUE(BurnUntil([&] { return profiler.stats().exports == round; })) << round;
+  }
+  EXPECT_EQ(Files(), 0u);
+  EXPECT_EQ(profiler.stats().dumps, 2u);
+}
+
 TEST_F(Toggle, TheProgramItselfMayEndWhatASignalBegan) {
   Profiler profiler(Options());
   Send();
