@@ -24,6 +24,7 @@ class FlightRecorderTest : public SessionTest {
     options_.keep.last_s = last_s;
     Begin();
     flight_.emplace(options_, *session_, counters_, maker_);
+    flight_->Begin(Now());
   }
   std::optional<std::string> Drain() {
     session_->Drain();

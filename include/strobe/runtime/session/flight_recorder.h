@@ -33,7 +33,7 @@ namespace STROBE_HIDDEN internal {
 // A recording beside the continuous one, cut into slices of 1 / kKeptSlices of the time to keep.
 // Accounts are settled at the cuts, so each window adds up to what the clocks advanced in it. A
 // slice ends at a drain that comes anyway. Without keep.last_s it does nothing and has no memory.
-// Used by the collector only.
+// Begin comes before the collector; the collector calls the rest.
 template <class Traits>
 class FlightRecorder {
  public:
@@ -51,10 +51,21 @@ class FlightRecorder {
 
   [[nodiscard]] bool is_on() const { return kept_ != nullptr; }
 
+  // Begins to keep. If memory runs out, the next slice begins.
+  void Begin(std::int64_t now_ns) {
+    if (!is_on()) return;
+    static_cast<void>(counters_.HasMemoryFor([&] {
+      at_begin_ = maker_.CollectStats();
+      session_.BeginKept();
+    }));
+    slice_end_ns_ = now_ns + slice_ns_;
+  }
+
   // Call it after each drain. Ends the slice if it has lasted long enough. Returns why the window
   // should be written now, if a trigger has fired.
   std::optional<std::string> AfterDrain(std::int64_t now_ns) {
-    if (!has_begun_ || now_ns >= slice_end_ns_) EndSlice(now_ns);
+    if (now_ns >= slice_end_ns_) EndSlice(now_ns);
+    counters_.aggregator_bytes.fetch_add(kept_->memory_bytes(), std::memory_order_relaxed);
     std::optional<std::string> reason;
     static_cast<void>(counters_.HasMemoryFor([&] {
       reason = triggers_->Check({.now_ns = now_ns,
@@ -97,22 +108,19 @@ class FlightRecorder {
  private:
   // If memory runs out, what is kept until now does not meet what comes: it is forgotten.
   void EndSlice(std::int64_t now_ns) {
-    const bool has_memory = counters_.HasMemoryFor([&] {
+    bool is_kept = false;
+    static_cast<void>(counters_.HasMemoryFor([&] {
       Stats now = maker_.CollectStats();
       std::optional<RecordedPeriod> period = session_.TakeKept();
-      if (period) {
-        kept_->Add(*std::move(period), std::move(at_begin_));
-      } else {
-        kept_->Clear();
-        has_begun_ = session_.BeginKept();
-      }
+      if (!period) return;  // memory has run out in the recording
+      kept_->Add(*std::move(period), std::move(at_begin_));
       at_begin_ = std::move(now);
-    });
-    if (!has_memory) {
-      kept_->Clear();
-      has_begun_ = false;
-    }
+      is_kept = true;
+    }));
     slice_end_ns_ = now_ns + slice_ns_;
+    if (is_kept) return;
+    kept_->Clear();
+    Begin(now_ns);
   }
 
   std::optional<KeptPeriods::Window> Find(std::int64_t last_ns, const RecordingColumns& columns,
@@ -139,7 +147,6 @@ class FlightRecorder {
   std::int64_t slice_ns_ = 0;
   std::unique_ptr<KeptPeriods> kept_;
   std::unique_ptr<DumpTriggers> triggers_;
-  bool has_begun_ = false;
   std::int64_t slice_end_ns_ = 0;
   Stats at_begin_;  // of the slice
 };

@@ -97,6 +97,7 @@ class RunningSession {
     if (absl::Status status = worker_->Begin(); !status.ok()) return status;
     // From here on nothing may throw, because the exporter's thread runs.
     registry_.BeginCollecting();
+    flight_.Begin(typename Traits::Clock().MonotonicNs());
     absl::Status status = collector_.Begin();
     if (status.ok()) return status;
     session_.FinishAll();
