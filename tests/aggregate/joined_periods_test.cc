@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <random>
 #include <string>
@@ -18,7 +19,7 @@ namespace {
 
 using Row = std::vector<std::int64_t>;
 
-constexpr std::size_t kRecordingBytes = std::size_t{8} << 20;
+constexpr std::size_t kJoinedBytes = std::size_t{8} << 20;
 
 Module NamedModule(const std::string& path, Address start) {
   Module module;
@@ -155,12 +156,12 @@ class Twins {
 
   std::mt19937_64 random_;
   std::int64_t now_ns_ = 100;
-  Recording cut_{{0, 1}, kRecordingBytes, {100, 5100}};
-  Recording whole_{{0, 1}, kRecordingBytes, {100, 5100}};
+  Recording cut_{{0, 1}, kJoinedBytes, {100, 5100}};
+  Recording whole_{{0, 1}, kJoinedBytes, {100, 5100}};
   std::uint32_t generation_ = 0;
   std::vector<std::int64_t> begins_;
   std::vector<std::uint32_t> alive_;
-  std::vector<RecordedPeriod> periods_;
+  std::deque<RecordedPeriod> periods_;
 };
 
 // The cuts change nothing: the joined periods are what one period would be.
@@ -181,9 +182,9 @@ TEST(JoinPeriods, PeriodsAreOneAsIfTheyHadNeverBeenCut) {
 }
 
 TEST(JoinPeriods, TakesTheColumnsThatAreWanted) {
-  Recording recording({0, 1}, kRecordingBytes, {});
+  Recording recording({0, 1}, kJoinedBytes, {});
   recording.AddThread(0, 1, "thread");
-  std::vector<RecordedPeriod> periods;
+  std::deque<RecordedPeriod> periods;
   for (const std::int64_t value : {1, 2}) {
     const std::vector<Address> stack = {0x22};
     recording.Add(0, {.leaf_first = stack}, Row{value, 10 * value}, kNoContext, 5);
@@ -199,7 +200,7 @@ TEST(JoinPeriods, TakesTheColumnsThatAreWanted) {
 
 // A span that is over its threshold only later makes its earlier samples slow.
 TEST(JoinPeriods, ASpanThatHasBecomeSlowLaterIsSlowInAll) {
-  Recording recording({0}, kRecordingBytes, {});
+  Recording recording({0}, kJoinedBytes, {});
   recording.AddThread(0, 1, "thread");
   const std::vector<Address> stack = {0x22};
   constexpr SpanNumber kSpan = 7;

@@ -13,6 +13,7 @@
 #include "kept_profiles.h"
 #include "platform/test_system.h"
 #include "strobe/strobe.h"
+#include "strobe/testing/profile_check.h"
 #include "support/until_seen.h"
 
 namespace strobe {

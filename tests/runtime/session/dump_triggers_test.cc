@@ -9,12 +9,12 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
-constexpr std::int64_t kSecondNs = 1'000'000'000;
+constexpr std::int64_t kStepMs = 1'000'000;
+constexpr std::int64_t kTriggerSecondNs = 1'000'000'000;
 
 // The process, in steps of 60 ms: the time between two drains.
-struct Process {
-  TriggerInput input{.now_ns = 5 * kSecondNs, .process_cpu_ns = 3 * kSecondNs};
+struct UsedProcess {
+  TriggerInput input{.now_ns = 5 * kTriggerSecondNs, .process_cpu_ns = 3 * kTriggerSecondNs};
 
   // Runs for so long at so many percent of one CPU. Returns how often the trigger has fired.
   template <class Trigger>
@@ -22,7 +22,7 @@ struct Process {
     int fired = 0;
     const std::int64_t end_ns = input.now_ns + static_cast<std::int64_t>(seconds * 1e9);
     while (input.now_ns < end_ns) {
-      input.now_ns += 60 * kMs;
+      input.now_ns += 60 * kStepMs;
       input.process_cpu_ns += static_cast<std::int64_t>(60e6 * percent / 100);
       if (trigger.Check(input)) ++fired;
     }
@@ -32,7 +32,7 @@ struct Process {
 
 TEST(CpuTrigger, FiresOnceWhenTheUseHasLastedAndAgainAfterARest) {
   CpuTrigger trigger({.cpu_percent = 80, .cpu_s = 5});
-  Process process;
+  UsedProcess process;
   EXPECT_EQ(process.Run(trigger, 60, 70), 0) << "too little";
   EXPECT_EQ(process.Run(trigger, 4, 100), 0) << "too short";
   EXPECT_EQ(process.Run(trigger, 10, 10), 0);
@@ -45,14 +45,15 @@ TEST(CpuTrigger, FiresOnceWhenTheUseHasLastedAndAgainAfterARest) {
 TEST(CpuTrigger, SaysWhy) {
   CpuTrigger trigger({.cpu_percent = 150, .cpu_s = 2});
   EXPECT_EQ(trigger.Check({.now_ns = 0}), std::nullopt);
-  EXPECT_EQ(trigger.Check({.now_ns = kSecondNs, .process_cpu_ns = 2 * kSecondNs}), std::nullopt);
-  EXPECT_EQ(trigger.Check({.now_ns = 2 * kSecondNs, .process_cpu_ns = 4 * kSecondNs}),
+  EXPECT_EQ(trigger.Check({.now_ns = kTriggerSecondNs, .process_cpu_ns = 2 * kTriggerSecondNs}),
+            std::nullopt);
+  EXPECT_EQ(trigger.Check({.now_ns = 2 * kTriggerSecondNs, .process_cpu_ns = 4 * kTriggerSecondNs}),
             "trigger: at least 150 % of a CPU for 2.0 s");
 }
 
 TEST(CpuTrigger, IsOffByDefault) {
   CpuTrigger trigger(KeepOptions{});
-  Process process;
+  UsedProcess process;
   EXPECT_EQ(process.Run(trigger, 60, 1000), 0);
 }
 
@@ -78,11 +79,11 @@ TEST(LimitTrigger, SaysWhichLimitWasExceeded) {
 
 TEST(DumpTriggers, FireAtMostOnceAMinuteAndCountTheOthers) {
   DumpTriggers triggers({.slow_spans = true});
-  TriggerInput input{.now_ns = kSecondNs, .limits = ReachedLimits::count()};
+  TriggerInput input{.now_ns = kTriggerSecondNs, .limits = ReachedLimits::count()};
   EXPECT_EQ(triggers.Check(input), std::nullopt);
   int dumps = 0;
   for (int second = 0; second < 150; ++second) {
-    input.now_ns += kSecondNs;
+    input.now_ns += kTriggerSecondNs;
     ++input.slow_spans;
     if (triggers.Check(input)) ++dumps;
   }

@@ -16,7 +16,7 @@ namespace {
 
 using testing::SumByThread;
 
-constexpr std::int64_t kSecondNs = 1'000'000'000;
+constexpr std::int64_t kFlightSecondNs = 1'000'000'000;
 
 class FlightRecorderTest : public SessionTest {
  protected:
@@ -67,13 +67,13 @@ TEST_F(FlightRecorderTest, AWindowIsWhatTheClocksSayOfItsTime) {
     const std::int64_t begin_ns = Now();
     for (int i = 0; i < 20; ++i) Run(busy, 20 * kMs + second, 0x400000 + second * 16);
     Run(rare, 7 * kMs + second);
-    ManualClock::Advance(begin_ns + kSecondNs - Now());
+    ManualClock::Advance(begin_ns + kFlightSecondNs - Now());
     Drain();
   }
   for (const int seconds : {1, 5, 29}) {
-    const Profile profile = Last(seconds * kSecondNs);
-    EXPECT_EQ(profile.duration_ns, seconds * kSecondNs);
-    EXPECT_EQ(profile.time_ns, ManualClock().UnixTimeNs() - seconds * kSecondNs);
+    const Profile profile = Last(seconds * kFlightSecondNs);
+    EXPECT_EQ(profile.duration_ns, seconds * kFlightSecondNs);
+    EXPECT_EQ(profile.time_ns, ManualClock().UnixTimeNs() - seconds * kFlightSecondNs);
     Sums expected{{"busy", 0}, {"rare", 0}};
     for (int second = 100 - seconds; second < 100; ++second) {
       expected["busy"] += 20 * (20 * kMs + second);
@@ -86,7 +86,7 @@ TEST_F(FlightRecorderTest, AWindowIsWhatTheClocksSayOfItsTime) {
       // A sample's signal may come in the second after its expiry.
       EXPECT_GE(leaf.address, 0x400000u + (99u - static_cast<unsigned>(seconds)) * 16);
     }
-    EXPECT_EQ(profile.window, WindowText(seconds * kSecondNs, seconds * kSecondNs, ""));
+    EXPECT_EQ(profile.window, WindowText(seconds * kFlightSecondNs, seconds * kFlightSecondNs, ""));
   }
 }
 
@@ -96,7 +96,7 @@ TEST_F(FlightRecorderTest, AWindowIsEqualToARecordingOfTheSameTime) {
   Thread* const thread = Register(1, "thread");
   for (int i = 0; i < 100; ++i) Run(thread, 7 * kMs, 0x500000);
   Drain();
-  ManualClock::Advance(3 * kSecondNs);
+  ManualClock::Advance(3 * kFlightSecondNs);
   Drain();  // ends a slice
   const std::optional<std::size_t> place = session_->BeginRecording(session_->columns());
   ASSERT_TRUE(place.has_value());
