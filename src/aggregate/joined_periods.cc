@@ -5,7 +5,6 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -49,21 +48,28 @@ class Joint {
   }
 
  private:
-  // A key is used again after its thread has ended: the begin of the life tells two threads apart.
+  // A thread that lives on keeps its key. After its end, another thread may have the key.
   Numbers AddThreads(const AggregatedPeriod& period) {
     Numbers numbers(period.threads.size());
     for (std::uint32_t key = 0; key < numbers.size(); ++key) {
       const PeriodThread& thread = period.threads[key];
+      if (!LivesOn(key, thread.thread)) {
+        numbers[key] = static_cast<std::uint32_t>(joined_.threads.size());
+        joined_.threads.push_back(thread);
+      } else {
+        numbers[key] = last_numbers_[key];
+      }
+      joined_.threads[numbers[key]].alive = thread.alive;
       const LifePart* const life = period.lives.Find(key);
-      const auto number = static_cast<std::uint32_t>(joined_.threads.size());
-      const auto [at, is_new] = threads_.try_emplace(
-          {thread.thread.id, thread.thread.name, life == nullptr ? 0 : life->begin_ns}, number);
-      if (is_new) joined_.threads.push_back(thread);
-      numbers[key] = at->second;
-      joined_.threads[at->second].alive = thread.alive;
-      if (life != nullptr) static_cast<void>(joined_.lives.Add(at->second, *life, unlimited_));
+      if (life != nullptr) static_cast<void>(joined_.lives.Add(numbers[key], *life, unlimited_));
     }
+    last_numbers_ = numbers;
     return numbers;
+  }
+  [[nodiscard]] bool LivesOn(std::uint32_t key, const ProfileThread& thread) const {
+    if (key >= last_numbers_.size()) return false;
+    const PeriodThread& last = joined_.threads[last_numbers_[key]];
+    return last.alive && last.thread.id == thread.id && last.thread.name == thread.name;
   }
 
   Numbers AddContexts(const AggregatedPeriod& period, const Numbers& threads) {
@@ -143,7 +149,7 @@ class Joint {
   // The periods are within a limit, and no table here has more than those of all periods together.
   MemoryBudget unlimited_{std::numeric_limits<std::size_t>::max()};
   AggregatedPeriod joined_;
-  std::map<std::tuple<std::uint64_t, std::string, std::int64_t>, std::uint32_t> threads_;
+  Numbers last_numbers_;  // of the threads of the last period, by key
   std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>,
            std::uint32_t>
       contexts_;
