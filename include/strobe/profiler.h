@@ -81,7 +81,8 @@ class BasicProfiler final {
   // status is the export's.
   absl::Status Stop() { return handle_.Stop(); }
 
-  // OK if sampling.toggle_signal is 0, or if that signal begins and ends sessions.
+  // OK if sampling.toggle_signal is 0, or if that signal begins and ends sessions, and the same for
+  // keep.dump_signal.
   // FailedPrecondition if the signal has a handler of the program, or toggles another profiler;
   // Unimplemented where there are no signals. The constructor writes such a failure to stderr.
   absl::Status toggle_status() { return handle_.ToggleStatus(); }
@@ -105,6 +106,15 @@ class BasicProfiler final {
   absl::StatusOr<Profile> Record(const RecordingOptions& options) {
     return handle_.Record(options);
   }
+
+  // Writes what is kept of the last keep.last_s seconds, by each output that takes windows: a
+  // FileExporter writes into `last` inside exporter.directory. Waits for it like Flush. For the
+  // profile itself, call Record({.last = std::chrono::seconds(30)}).
+  //
+  // Errors: FailedPrecondition if no session runs, nothing is kept, or no output takes windows;
+  // ResourceExhausted if memory runs out or too many profiles wait for the outputs; else that of
+  // the outputs.
+  absl::Status DumpLast() { return handle_.DumpLast(); }
 
   // Records one event of an EventProvider with the stack of the calling function: `amounts` has an
   // amount for each of its value types. The profile shows the stack without its `skip` leaf frames,

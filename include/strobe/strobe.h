@@ -20,5 +20,6 @@
 #include "strobe/scoped_trace.h"               // IWYU pragma: export
 #include "strobe/scoped_zone.h"                // IWYU pragma: export
 #include "strobe/slow_span.h"                  // IWYU pragma: export
+#include "strobe/watched_limit.h"              // IWYU pragma: export
 
 #endif

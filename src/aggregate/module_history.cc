@@ -19,6 +19,22 @@ void ModuleHistory::Add(std::uint32_t generation, const ModuleMap& map) {
                                 ? before[place]
                                 : Intern(module));
   }
+  AddEntry(std::move(entry));
+}
+
+void ModuleHistory::Append(const ModuleHistory& later) {
+  for (const Entry& other : later.entries_) {
+    Entry entry{std::max(other.first_generation, last_generation_), {}};
+    entry.modules.reserve(other.modules.size());
+    for (const std::uint32_t module : other.modules)
+      entry.modules.push_back(Intern(later.modules_[module]));
+    AddEntry(std::move(entry));
+  }
+  last_generation_ = std::max(last_generation_, later.last_generation_);
+}
+
+void ModuleHistory::AddEntry(Entry entry) {
+  const std::uint32_t generation = entry.first_generation;
   last_generation_ = generation;
 
   const auto by_start = [this](std::uint32_t a, std::uint32_t b) {

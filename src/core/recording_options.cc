@@ -3,14 +3,28 @@
 #include "absl/strings/str_cat.h"
 
 namespace strobe {
+namespace {
+
+absl::Status CheckTime(const char* name, std::chrono::milliseconds time) {
+  if (time > std::chrono::milliseconds(0) && time <= kMaxRecordingDuration) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, ": expected 1 to ", kMaxRecordingDuration.count(), " ms, got ", time.count()));
+}
+
+absl::Status CheckLast(const RecordingOptions& options) {
+  if (options.duration != std::chrono::milliseconds(0))
+    return absl::InvalidArgumentError("duration and last: expected one of them");
+  if (options.frequency_hz != 0)
+    return absl::InvalidArgumentError("frequency_hz: samples of the past have the rate they had");
+  return CheckTime("last", options.last);
+}
+
+}  // namespace
 
 absl::Status Validate(const RecordingOptions& options) {
-  if (options.duration <= std::chrono::milliseconds(0) ||
-      options.duration > kMaxRecordingDuration) {
-    return absl::InvalidArgumentError(absl::StrCat("duration: expected 1 to ",
-                                                   kMaxRecordingDuration.count(), " ms, got ",
-                                                   options.duration.count()));
-  }
+  if (options.last != std::chrono::milliseconds(0)) return CheckLast(options);
+  if (options.dumps) return absl::InvalidArgumentError("dumps: expected only with last");
+  if (absl::Status status = CheckTime("duration", options.duration); !status.ok()) return status;
   // False for what is not a number, too.
   if (options.frequency_hz >= 0 && options.frequency_hz <= kMaxRecordingFrequencyHz)
     return absl::OkStatus();

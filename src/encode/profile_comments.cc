@@ -53,7 +53,8 @@ std::string WhatWasProfiled(const Profile& profile) {
   return absl::StrCat("strobe: program ", profile.program, ", process ", profile.process_id,
                       ", period ", profile.sequence,
                       ", threads: ", std::ranges::count_if(profile.threads, is_sampled),
-                      " sampled, ", profile.stats.threads_registered, " registered");
+                      " sampled, ", profile.stats.threads_registered, " registered",
+                      profile.window.empty() ? "" : "; window: ", profile.window);
 }
 
 std::string Cost(const Stats& stats) {

@@ -241,11 +241,12 @@ DirectoryExporter::DirectoryExporter(const ProfileDirectories& directories,
   while (directory_.size() > 1 && directory_.back() == '/') directory_.pop_back();
 }
 
-absl::StatusOr<const ProfileDirectory*> DirectoryExporter::Open() {
-  std::unique_ptr<ProfileDirectory>& held = held_.directory;
-  absl::StatusOr<std::unique_ptr<ProfileDirectory>> opened = directories_->OpenExisting(directory_);
+absl::StatusOr<const ProfileDirectory*> DirectoryExporter::Open(const std::string& path,
+                                                                Held& kept) {
+  std::unique_ptr<ProfileDirectory>& held = kept.directory;
+  absl::StatusOr<std::unique_ptr<ProfileDirectory>> opened = directories_->OpenExisting(path);
   if (!opened.ok() && held != nullptr && held->IsThere()) return held.get();
-  if (!opened.ok()) opened = directories_->Open(directory_);
+  if (!opened.ok()) opened = directories_->Open(path);
   if (!opened.ok()) return opened.status();
   held = *std::move(opened);
   return held.get();
@@ -253,7 +254,7 @@ absl::StatusOr<const ProfileDirectory*> DirectoryExporter::Open() {
 
 absl::Status DirectoryExporter::Check() {
   const LetGo let_go(held_.directory);
-  const absl::StatusOr<const ProfileDirectory*> directory = Open();
+  const absl::StatusOr<const ProfileDirectory*> directory = Open(directory_, held_);
   absl::Status status = directory.status();
   if (status.ok()) status = (*directory)->Write(TemporaryName("check"), "").status();
   if (status.ok() || absl::IsResourceExhausted(status)) return absl::OkStatus();
@@ -267,12 +268,15 @@ absl::StatusOr<std::string> DirectoryExporter::Export(const ExportRequest& reque
     return absl::InvalidArgumentError(
         absl::StrCat("not a file suffix: \"", std::string(request.file_suffix), "\""));
   }
-  const LetGo let_go(held_.directory);
-  const absl::StatusOr<const ProfileDirectory*> directory = Open();
+  const bool is_window = !request.profile.window.empty();
+  Held& held = is_window ? held_windows_ : held_;
+  const LetGo let_go(held.directory);
+  const absl::StatusOr<const ProfileDirectory*> directory = Open(
+      is_window ? absl::StrCat(directory_, "/", std::string(kWindowDirectory)) : directory_, held);
   if (!directory.ok()) return WithoutRefusal(directory.status());
   FileExport file(**directory, request);
   absl::Status status = file.Write(request.bytes);
-  if (absl::IsNotFound(status)) held_.directory.reset();  // some systems do not say that it is gone
+  if (absl::IsNotFound(status)) held.directory.reset();  // some systems do not say that it is gone
   if (!status.ok()) return WithoutRefusal(status);
   // The profile is delivered, even if there is no memory for what follows.
   std::string path;

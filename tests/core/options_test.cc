@@ -70,6 +70,11 @@ TEST(Options, EveryVariableHasANameOfItsOwnAndReachesAField) {
       {"STROBE_DRAIN_PERIOD_MS", "20"},
       {"STROBE_MEMORY_BYTES", "2097152"},
       {"STROBE_ZONE_FRAMES", "1"},
+      {"STROBE_KEEP_LAST_S", "30"},
+      {"STROBE_KEEP_DUMP_SIGNAL", "10"},
+      {"STROBE_KEEP_CPU_PERCENT", "150"},
+      {"STROBE_KEEP_CPU_S", "2.5"},
+      {"STROBE_KEEP_SLOW_SPANS", "1"},
       {"STROBE_SYMBOLS", "full"},
       {"STROBE_SYMBOL_TIME_S", "0.25"},
       {"STROBE_SYMBOL_MEMORY_BYTES", "1048576"},
@@ -103,6 +108,16 @@ TEST(Options, EveryVariableHasANameOfItsOwnAndReachesAField) {
     }
   }
   EXPECT_EQ(variables.size(), other.size());
+}
+
+TEST(Options, WhatWritesTheLastSecondsNeedsThatTheyAreKept) {
+  EXPECT_TRUE(Validate({.keep = {.last_s = 30, .dump_signal = 10, .cpu_percent = 90}}).ok());
+  for (const KeepOptions& keep : {KeepOptions{.dump_signal = 10}, KeepOptions{.cpu_percent = 90},
+                                  KeepOptions{.slow_spans = true}})
+    EXPECT_THAT(std::string(Validate({.keep = keep}).message()), HasSubstr("keep.last_s is 0"));
+  const ProfilerOptions twice{.sampling = {.toggle_signal = 12},
+                              .keep = {.last_s = 30, .dump_signal = 12}};
+  EXPECT_EQ(Validate(twice).message(), "keep.dump_signal is 12, as is sampling.toggle_signal");
 }
 
 TEST(Options, CodeBeatsEnvironmentBeatsDefault) {

@@ -22,6 +22,16 @@ TEST(RecordingOptions, ADurationHasALimit) {
   }
 }
 
+TEST(RecordingOptions, WhatWasBeforeIsInsteadOfADuration) {
+  EXPECT_TRUE(Validate({.last = milliseconds(1)}).ok());
+  EXPECT_TRUE(Validate({.last = kMaxRecordingDuration, .dumps = true}).ok());
+  EXPECT_FALSE(Validate({.last = milliseconds(-1)}).ok());
+  EXPECT_FALSE(Validate({.last = kMaxRecordingDuration + milliseconds(1)}).ok());
+  EXPECT_FALSE(Validate({.duration = milliseconds(1), .last = milliseconds(1)}).ok());
+  EXPECT_FALSE(Validate({.last = milliseconds(1), .frequency_hz = 100}).ok());
+  EXPECT_FALSE(Validate({.duration = milliseconds(1), .dumps = true}).ok());
+}
+
 TEST(RecordingOptions, ARateHasALimit) {
   for (const double frequency_hz : {0.0, 0.5, kMaxRecordingFrequencyHz})
     EXPECT_TRUE(Validate({.duration = milliseconds(1), .frequency_hz = frequency_hz}).ok());

@@ -64,6 +64,17 @@ TEST_F(PullHandlerTest, AProfileIsPprofAsGoSendsIt) {
                                           "attachment; filename=\"profile.pb.gz\"")));
 }
 
+TEST_F(PullHandlerTest, WhatWasBeforeIsAskedForByItsSeconds) {
+  EXPECT_EQ(Get("/debug/pprof/profile", {{"last", "30"}}).status, 200);
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].last, std::chrono::seconds(30));
+  EXPECT_EQ(asked[0].duration, std::chrono::seconds(0));
+  EXPECT_TRUE(Validate(asked[0]).ok());
+  EXPECT_EQ(Get("/debug/pprof/profile", {{"last", "0"}}).status, 400);
+  EXPECT_EQ(Get("/debug/pprof/profile", {{"last", "30"}, {"seconds", "5"}}).status, 400);
+  EXPECT_EQ(Get("/debug/pprof/profile", {{"last", "30"}, {"hz", "500"}}).status, 400);
+}
+
 TEST_F(PullHandlerTest, EachNameHasItsValuesAndItsTime) {
   for (const auto& [name, type, seconds] :
        std::vector<std::tuple<const char*, const char*, int>>{{"profile", "samples", 30},

@@ -68,6 +68,22 @@ TEST_F(Toggle, ASignalBeginsASessionAndTheNextOneEndsIt) {
   }
 }
 
+TEST_F(Toggle, ASignalWritesWhatWasBefore) {
+  ProfilerOptions options = Options();
+  options.sampling.toggle_signal = 0;
+  options.keep.last_s = 30;
+  options.keep.dump_signal = SIGUSR2;
+  Profiler profiler(options);
+  ASSERT_TRUE(profiler.toggle_status().ok()) << profiler.toggle_status();
+  const Registration registration = profiler.RegisterThread("main");
+  const ScopedProfiler session(profiler);
+  // A signal that comes before the last one was served counts as the same: so it is sent again.
+  ASSERT_TRUE(
+      BurnUntil([&] { return kill(getpid(), SIGUSR2) == 0 && profiler.stats().dumps >= 2; }));
+  EXPECT_TRUE(BurnUntil([&] { return profiler.stats().exports >= 2; }));
+  EXPECT_EQ(Files(), 0u) << "no period";
+}
+
 TEST_F(Toggle, TheProgramItselfMayEndWhatASignalBegan) {
   Profiler profiler(Options());
   Send();

@@ -42,6 +42,9 @@ class ModuleHistory {
   // The same number for generations that share a list.
   [[nodiscard]] std::uint32_t Canonical(std::uint32_t generation) const;
 
+  // Adds the lists of a later period of the same recording, which began with the newest of these.
+  void Append(const ModuleHistory& later);
+
   // Forgets all lists but the newest, for a new period.
   void KeepNewest();
 
@@ -56,6 +59,7 @@ class ModuleHistory {
     std::vector<std::uint32_t> modules;  // sorted by start
   };
 
+  void AddEntry(Entry entry);
   std::uint32_t Intern(const Module& module);
   [[nodiscard]] std::size_t EntryOf(std::uint32_t generation) const;
   [[nodiscard]] std::optional<std::uint32_t> FindIn(const Entry& entry, Address address) const;

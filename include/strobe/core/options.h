@@ -131,6 +131,22 @@ struct CollectorOptions {
   Option<bool> zone_frames = Option<bool>::Default{false};
 };
 
+// The flight recorder: what was before a moment that matters.
+struct KeepOptions {
+  // Keeps the samples of so many seconds in memory, in kKeptSlices slices of at most
+  // collector.memory_bytes together: for BasicProfiler::DumpLast, RecordingOptions::last and the
+  // moments below. 0 keeps nothing, and costs nothing.
+  Option<double> last_s = Option<double>::Default{0};
+  // A signal from outside that writes what is kept: kill -USR1. As sampling.toggle_signal.
+  Option<std::int64_t> dump_signal = Option<std::int64_t>::Default{0};
+  // Writes what is kept when the process has used at least so many percent of one CPU for cpu_s: of
+  // two CPUs, 200. 0 for never.
+  Option<double> cpu_percent = Option<double>::Default{0};
+  Option<double> cpu_s = Option<double>::Default{5};
+  // True writes what is kept when a SlowSpan has ended after its threshold.
+  Option<bool> slow_spans = Option<bool>::Default{false};
+};
+
 struct ExporterOptions {
   // Where profiles go; created if missing.
   Option<std::string> directory = Option<std::string>::Default{"strobe-profiles"};
@@ -204,6 +220,7 @@ struct ProfilerOptions {
   SamplingOptions sampling = {};
   ThreadOptions threads = {};
   CollectorOptions collector = {};
+  KeepOptions keep = {};
   SymbolOptions symbols = {};
   ExporterOptions exporter = {};
   WorkerOptions worker = {};

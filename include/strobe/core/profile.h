@@ -103,6 +103,9 @@ struct Profile {
   // Number of this period within its profiler, from 0. Recordings on demand are numbered
   // separately.
   std::uint64_t sequence = 0;
+  // Not empty for a window of what was kept (see RecordingOptions::last): how much it has, and why
+  // it was written. Its samples are in other periods, too.
+  std::string window;
   Stats stats;  // of this period
 
   // The name of a frame for which is_pseudo() is true.

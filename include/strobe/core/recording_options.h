@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,13 +17,22 @@ namespace strobe {
 inline constexpr std::size_t kMaxRecordings = 4;
 // The longest duration of a recording.
 inline constexpr std::chrono::milliseconds kMaxRecordingDuration = std::chrono::hours(24);
+// What is kept of the past is in this many slices of keep.last_s, and the slice under way.
+inline constexpr std::int64_t kKeptSlices = 30;
 // The highest rate that a recording can ask for.
 inline constexpr double kMaxRecordingFrequencyHz = 10'000;
 
 //   profiler.Record({.duration = std::chrono::seconds(30), .value_types = {"wall"}});
 struct RecordingOptions {
-  // More than 0, and at most kMaxRecordingDuration.
+  // More than 0 (0 with `last`), and at most kMaxRecordingDuration.
   std::chrono::milliseconds duration{0};
+  // Instead of a duration: the time before the call. Returns at once what the profiler has kept of
+  // it, by whole slices (see kKeptSlices): so the profile may begin up to a slice earlier, and
+  // Profile::time_ns says when. Needs keep.last_s. Profile::note says what is missing if
+  // less is kept. At most kMaxRecordingDuration.
+  std::chrono::milliseconds last{0};
+  // With `last`: true has the profile written, too: see BasicProfiler::DumpLast.
+  bool dumps = false;
   // The names of the value types to record: "samples", "cpu", "wall", or those of other providers.
   // Empty means all that are enabled.
   std::vector<std::string> value_types = {};

@@ -139,6 +139,11 @@ struct Stats {
   // lives had reached their limit (see LifeTable). Their samples are in it. A thread counts once in
   // each such period.
   std::uint64_t threads_unlisted = 0;
+  // Windows of what was kept (see KeepOptions) that were handed to outputs; that were not, because
+  // memory or the outputs had no room; and moments of triggers within a minute of another one.
+  std::uint64_t dumps = 0;
+  std::uint64_t dumps_failed = 0;
+  std::uint64_t dumps_skipped = 0;
   // Samples whose stack the collector finished, because the handler had no table for it yet.
   std::uint64_t stacks_deferred = 0;
   std::uint64_t unwind_tables = 0;  // now: chunks of text, 256 KiB each, whose tables are built

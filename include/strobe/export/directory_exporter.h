@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,6 +34,9 @@ namespace strobe {
 class DirectoryExporter {
  public:
   static constexpr bool kBringsNoFiles = true;
+  static constexpr bool kTakesWindows = true;
+  // The directory of windows of what was kept, inside `directory`; with a quota of its own.
+  static constexpr std::string_view kWindowDirectory = "last";
   // Entries read when old files are removed; a directory with more entries keeps some files longer.
   static constexpr std::size_t kMaxDirectoryEntries = 100'000;
   static constexpr std::size_t kMaxProgramBytes = 128;
@@ -61,10 +65,11 @@ class DirectoryExporter {
     std::unique_ptr<ProfileDirectory> directory{};
   };
 
-  absl::StatusOr<const ProfileDirectory*> Open();
+  absl::StatusOr<const ProfileDirectory*> Open(const std::string& path, Held& held);
 
   const ProfileDirectories* directories_;
   Held held_;
+  Held held_windows_;
   std::string directory_;
   std::uint64_t max_files_;
   std::uint64_t max_bytes_;

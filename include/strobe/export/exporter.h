@@ -91,6 +91,8 @@ struct ExporterAccount {
 //   called then.
 // * account(), optional: for an exporter that takes a profile before it is delivered, into a spool.
 //   Called after each Export.
+// * kTakesWindows, optional: true if it takes windows of what was kept, too (Profile::window not
+//   empty), and keeps them apart from the periods, which have the same samples.
 // Called on the output's thread only, Check before that thread begins.
 template <class E>
 concept Exporter = requires(E& exporter, const ExportRequest& request) {
@@ -106,6 +108,11 @@ template <class E>
 concept ProfileTakingExporter = Exporter<E> && requires(const E& exporter) {
   { exporter.TakesProfiles() } -> std::same_as<bool>;
 };
+
+template <class E>
+inline constexpr bool TakesWindows = false;
+template <class E>
+requires(E::kTakesWindows) inline constexpr bool TakesWindows<E> = true;
 
 template <class E>
 concept AccountingExporter = Exporter<E> && requires(const E& exporter) {

@@ -21,6 +21,7 @@ struct Output {
   static constexpr std::string_view kFileSuffix = E::kFileSuffix;
   static constexpr std::string_view kContentType = E::kContentType;
   static constexpr bool kBringsNoFiles = BringsNoFiles<X>;
+  static constexpr bool kTakesWindows = TakesWindows<X>;
 
   Part<E> encoder{};
   Part<X, ExporterOptions> exporter{};
@@ -43,6 +44,13 @@ struct OutputList {
   static constexpr std::size_t kCount = sizeof...(Outputs);
   static constexpr bool kBringsNoFiles = (BringsNoFiles<Outputs> && ...);
   static constexpr std::array<std::string_view, kCount> kFileSuffixes{Outputs::kFileSuffix...};
+  // A bit for each output, the first output's the lowest: whether it takes windows.
+  static constexpr std::uint64_t kTakesWindows = [] {
+    std::uint64_t bits = 0;
+    unsigned bit = 0;
+    ((bits |= std::uint64_t{Outputs::kTakesWindows} << bit++), ...);
+    return bits;
+  }();
   static_assert(kCount >= 1 && kCount <= kMaxOutputs, "an OutputList has from 1 to 8 outputs");
 };
 

@@ -69,6 +69,8 @@ struct PullResponse {
 // (?seconds=5), cmdline; and /metrics (OpenMetrics).
 // * ?format= names one of the formats; the first is the default. ?label=key=value keeps the samples
 //   that have that label.
+// * ?last=30 answers at once with what was before: see RecordingOptions::last. It takes the place
+//   of ?seconds.
 // * ?hz=1000 has profile and wall sampled at that rate meanwhile, if the program's is lower: see
 //   RecordingOptions.
 // * An error has the header X-Go-Pprof, so that pprof prints its text: 400 for a wrong parameter,
@@ -89,6 +91,7 @@ class PullHandler {
   // What a request asks for.
   struct Wanted {
     std::int64_t seconds = 0;
+    std::int64_t last_seconds = 0;  // instead of seconds; 0 without
     std::int64_t frequency_hz = 0;  // 0: the program's
     const PullFormat* format = nullptr;
     std::string label = {};  // "key=value"; empty: all

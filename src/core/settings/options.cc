@@ -72,6 +72,8 @@ constexpr Between<std::int64_t> kStack{0, 1073741824, "an integer from 0 to 1073
 constexpr Between<std::int64_t> kDrainPeriod{1, 10000, "an integer from 1 to 10000"};
 constexpr Between<std::int64_t> kMemory{1048576, 1099511627776,
                                         "an integer from 1048576 to 1099511627776"};
+constexpr Between<double> kKeepTime{0, 3600, "a number from 0 to 3600"};
+constexpr Between<double> kCpuPercent{0, 1000000, "a number from 0 to 1000000"};
 constexpr Path kDirectory{"a path of 1 to 4095 bytes"};
 constexpr Between<double> kExportPeriod{0.01, 86400, "a number from 0.01 to 86400"};
 constexpr Between<std::int64_t> kFiles{1, 1000000, "an integer from 1 to 1000000"};
@@ -131,7 +133,7 @@ constexpr OptionRow EnabledRow() {
           .is_set = [](const ProfilerOptions& options) { return options.enabled.is_set(); }};
 }
 
-// Linux' names of signals that can toggle a session.
+// Linux' names of signals that may come from outside.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kSignalNames{
     {{"HUP", "1"},
      {"USR1", "10"},
@@ -143,24 +145,22 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kSignalN
      {"WINCH", "28"},
      {"IO", "29"},
      {"PWR", "30"}}};
-constexpr UsableSignal kToggleSignal{
+constexpr UsableSignal kOutsideSignal{
     "an integer as for STROBE_SIGNAL_NUMBER, or a name such as USR2"};
 
-bool SetToggleSignal(ProfilerOptions& options, std::string_view text, OptionSource source) {
-  std::string_view name = text;
-  if (name.starts_with("SIG")) name.remove_prefix(3);
-  const auto* const known =
-      std::ranges::find(kSignalNames, name, &std::pair<std::string_view, std::string_view>::first);
-  return SetFromText(options.sampling.toggle_signal,
-                     known == kSignalNames.end() ? text : known->second, kToggleSignal, source);
-}
-
-constexpr OptionRow ToggleSignalRow() {
-  OptionRow row = Row<&ProfilerOptions::sampling, &SamplingOptions::toggle_signal, kToggleSignal>(
-      "STROBE_TOGGLE_SIGNAL", "sampling.toggle_signal",
-      "A signal from outside that begins a session or ends the running one; 0 for none "
-      "(Linux).");
-  row.set = SetToggleSignal;
+// A row whose option also takes the name of a signal.
+template <auto kGroup, auto kField, const auto& kAccepted>
+constexpr OptionRow SignalRow(std::string_view variable, std::string_view field,
+                              std::string_view description) {
+  OptionRow row = Row<kGroup, kField, kAccepted>(variable, field, description);
+  row.set = [](ProfilerOptions& options, std::string_view text, OptionSource source) {
+    std::string_view name = text;
+    if (name.starts_with("SIG")) name.remove_prefix(3);
+    const auto* const known = std::ranges::find(
+        kSignalNames, name, &std::pair<std::string_view, std::string_view>::first);
+    return SetFromText(options.*kGroup.*kField, known == kSignalNames.end() ? text : known->second,
+                       kAccepted, source);
+  };
   return row;
 }
 
@@ -179,7 +179,10 @@ constexpr std::array kTable = {
     Row<&ProfilerOptions::sampling, &SamplingOptions::signal_number, kSignal>(
         "STROBE_SIGNAL_NUMBER", "sampling.signal_number",
         "The signal that interrupts threads; 0 takes the first that the program does not use."),
-    ToggleSignalRow(),
+    SignalRow<&ProfilerOptions::sampling, &SamplingOptions::toggle_signal, kOutsideSignal>(
+        "STROBE_TOGGLE_SIGNAL", "sampling.toggle_signal",
+        "A signal from outside that begins a session or ends the running one; 0 for none "
+        "(Linux)."),
     Row<&ProfilerOptions::sampling, &SamplingOptions::unblock_signal, kSwitch>(
         "STROBE_UNBLOCK_SIGNAL", "sampling.unblock_signal",
         "Whether threads that block the signal let it through while they are registered; else they "
@@ -225,6 +228,22 @@ constexpr std::array kTable = {
     Row<&ProfilerOptions::collector, &CollectorOptions::zone_frames, kSwitch>(
         "STROBE_ZONE_FRAMES", "collector.zone_frames",
         "Whether zones are frames at the root of their samples' stacks, beside being a label."),
+    Row<&ProfilerOptions::keep, &KeepOptions::last_s, kKeepTime>(
+        "STROBE_KEEP_LAST_S", "keep.last_s",
+        "Seconds of samples kept in memory, in at most collector.memory_bytes, for a profile of "
+        "what was before a moment; 0 for none."),
+    SignalRow<&ProfilerOptions::keep, &KeepOptions::dump_signal, kOutsideSignal>(
+        "STROBE_KEEP_DUMP_SIGNAL", "keep.dump_signal",
+        "A signal from outside that writes what is kept; 0 for none (Linux)."),
+    Row<&ProfilerOptions::keep, &KeepOptions::cpu_percent, kCpuPercent>(
+        "STROBE_KEEP_CPU_PERCENT", "keep.cpu_percent",
+        "Writes what is kept when the process has used so many percent of one CPU for keep.cpu_s; "
+        "0 for never."),
+    Row<&ProfilerOptions::keep, &KeepOptions::cpu_s, kKeepTime>(
+        "STROBE_KEEP_CPU_S", "keep.cpu_s",
+        "How many seconds the use of CPUs must be as high as keep.cpu_percent."),
+    Row<&ProfilerOptions::keep, &KeepOptions::slow_spans, kSwitch>(
+        "STROBE_KEEP_SLOW_SPANS", "keep.slow_spans", "Whether a slow span writes what is kept."),
     Row<&ProfilerOptions::symbols, &SymbolOptions::mode, kSymbolMode>(
         "STROBE_SYMBOLS", "symbols.mode",
         "What profiles say of code: none (build ids and addresses), names (of functions), or full "
@@ -288,6 +307,23 @@ std::int64_t LeastRingBytes(std::int64_t max_frames) {
       2 * (RecordBytes(kWordsAllowedFor, static_cast<std::size_t>(max_frames)) + kFramingBytes)));
 }
 
+// Each signal has one use.
+absl::Status CheckSignals(const ProfilerOptions& options) {
+  const std::array<std::pair<std::string_view, std::int64_t>, 3> signals{
+      {{"sampling.signal_number", *options.sampling.signal_number},
+       {"sampling.toggle_signal", *options.sampling.toggle_signal},
+       {"keep.dump_signal", *options.keep.dump_signal}}};
+  for (std::size_t i = 1; i < signals.size(); ++i) {
+    for (std::size_t other = 0; other < i; ++other) {
+      if (signals[i].second == 0 || signals[i].second != signals[other].second) continue;
+      return absl::InvalidArgumentError(absl::StrCat(std::string(signals[i].first), " is ",
+                                                     signals[i].second, ", as is ",
+                                                     std::string(signals[other].first)));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::span<const OptionRow> OptionTable() { return kTable; }
@@ -301,10 +337,12 @@ void ApplyEnvironment(ProfilerOptions& options,
 absl::Status Validate(const ProfilerOptions& options) {
   if (absl::Status status = internal::CheckRows(OptionTable(), options); !status.ok())
     return status;
-  const std::int64_t toggle = *options.sampling.toggle_signal;
-  if (toggle != 0 && toggle == *options.sampling.signal_number) {
+  if (absl::Status status = CheckSignals(options); !status.ok()) return status;
+  const bool needs_kept =
+      *options.keep.dump_signal != 0 || *options.keep.cpu_percent > 0 || *options.keep.slow_spans;
+  if (needs_kept && *options.keep.last_s <= 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("sampling.toggle_signal is ", toggle, ", as is sampling.signal_number"));
+        "keep.last_s is 0: keep.dump_signal, keep.cpu_percent and keep.slow_spans need it");
   }
   const std::int64_t least = LeastRingBytes(*options.sampling.max_frames);
   if (*options.threads.ring_bytes < least) {

@@ -172,8 +172,10 @@ PullResponse PullHandler::Record(const PullRequest& request,
   Wanted wanted{.seconds = default_seconds, .format = &formats_.front()};
   if (const std::string wrong = ReadQuery(request.query, wanted); !wrong.empty())
     return Error(400, wrong);
+  const bool wants_last = wanted.last_seconds != 0;
   absl::StatusOr<Profile> profile =
-      source_.record({.duration = std::chrono::seconds(wanted.seconds),
+      source_.record({.duration = std::chrono::seconds(wants_last ? 0 : wanted.seconds),
+                      .last = std::chrono::seconds(wanted.last_seconds),
                       .value_types = value_types,
                       .frequency_hz = static_cast<double>(wanted.frequency_hz),
                       .cancelled = cancelled_});
@@ -205,7 +207,15 @@ std::string PullHandler::ReadQuery(const std::map<std::string, std::string>& que
     wrong = ReadInteger(query, "hz", static_cast<std::int64_t>(kMaxRecordingFrequencyHz),
                         wanted.frequency_hz);
   }
+  if (wrong.empty()) {
+    wrong =
+        ReadInteger(query, "last",
+                    std::chrono::duration_cast<std::chrono::seconds>(kMaxRecordingDuration).count(),
+                    wanted.last_seconds);
+  }
   if (!wrong.empty()) return wrong;
+  if (query.contains("last") && (query.contains("seconds") || query.contains("hz")))
+    return "last: expected without seconds and hz";
   if (const auto found = query.find("format"); found != query.end()) {
     const auto format = std::ranges::find(formats_, found->second, &PullFormat::name);
     if (format == formats_.end()) {

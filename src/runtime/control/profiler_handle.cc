@@ -27,9 +27,11 @@ ProfilerHandle::ProfilerHandle(ProfilerOptions options, std::unique_ptr<const Co
       is_followed_ = ForkList::Add(this);
       if (!is_followed_) Warn("threads.follow_forks", CannotFollow());
     }
-    if (*options_.sampling.toggle_signal == 0 || !*options_.enabled) return;
+    const bool has_signals =
+        *options_.sampling.toggle_signal != 0 || *options_.keep.dump_signal != 0;
+    if (!has_signals || !*options_.enabled) return;
     const absl::Status status = ToggleStatus();
-    if (!status.ok()) Warn("no signal begins a session", status);
+    if (!status.ok()) Warn("no signal begins a session or writes what is kept", status);
   }));
 }
 

@@ -6,19 +6,30 @@ namespace strobe::internal {
 
 std::optional<std::size_t> Recorder::Begin(std::vector<std::size_t> columns,
                                            const Recording::Time& begin) {
-  const auto place = std::ranges::find(others_, false, &Place::is_taken);
-  if (place == others_.end()) return std::nullopt;
+  const std::span<Place> places = std::span(others_).first(kMaxRecordings);
+  const auto place = std::ranges::find(places, false, &Place::is_taken);
+  if (place == places.end() || !BeginIn(*place, std::move(columns), begin)) return std::nullopt;
+  return static_cast<std::size_t>(place - places.begin());
+}
+
+bool Recorder::BeginKept(std::vector<std::size_t> columns, const Recording::Time& begin) {
+  if (others_[kKeptPlace].is_taken) End(kKeptPlace);
+  return BeginIn(others_[kKeptPlace], std::move(columns), begin);
+}
+
+bool Recorder::BeginIn(Place& place, std::vector<std::size_t> columns,
+                       const Recording::Time& begin) {
   const bool has_begun = HasMemoryFor([&] {
-    place->recording.emplace(std::move(columns), memory_limit_bytes_, begin);
-    place->recording->Join(continuous_);
+    place.recording.emplace(std::move(columns), memory_limit_bytes_, begin);
+    place.recording->Join(continuous_);
   });
   if (!has_begun) {
-    place->recording.reset();
-    return std::nullopt;
+    place.recording.reset();
+    return false;
   }
-  place->is_taken = true;
+  place.is_taken = true;
   ++taken_;
-  return static_cast<std::size_t>(place - others_.begin());
+  return true;
 }
 
 void Recorder::End(std::size_t place) {

@@ -24,8 +24,8 @@ bool ExportQueue::HasRoom() const {
   return busy.count() < accounts_.size() && jobs_.size() + 1 < max_jobs();
 }
 
-void ExportQueue::Push(std::unique_ptr<ExportJob> job) {
-  for (std::size_t i = 0; i < accounts_.size(); ++i) job->waiting.set(i);
+void ExportQueue::Push(std::unique_ptr<ExportJob> job, std::uint64_t outputs) {
+  for (std::size_t i = 0; i < accounts_.size(); ++i) job->waiting.set(i, (outputs >> i & 1) != 0);
   job->number = ++pushed_;
   job->amount = job->samples.rows.Sum(job->profile.default_value_type);
   jobs_.push_back(std::move(job));

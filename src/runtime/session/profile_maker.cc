@@ -39,6 +39,9 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   result.moments_dropped -= earlier.moments_dropped;
   result.spans_overflowed -= earlier.spans_overflowed;
   result.threads_unlisted -= earlier.threads_unlisted;
+  result.dumps -= earlier.dumps;
+  result.dumps_failed -= earlier.dumps_failed;
+  result.dumps_skipped -= earlier.dumps_skipped;
   result.stacks_deferred -= earlier.stacks_deferred;
   result.module_refreshes -= earlier.module_refreshes;
   result.waits_abandoned -= earlier.waits_abandoned;

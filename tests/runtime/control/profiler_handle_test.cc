@@ -42,6 +42,7 @@ class FakeCore final : public AbstractCore {
     calls_.events += static_cast<int>(event.amounts[0]);
     return true;
   }
+  absl::Status DumpLast() override { return absl::OkStatus(); }
   absl::Status ToggleStatus() override {
     ++calls_.toggles;
     return absl::AbortedError("refused");

@@ -40,6 +40,8 @@ class AbstractCore : public RegistrationOwner {
   virtual absl::Status Stop() = 0;
   virtual absl::Status Flush() = 0;
   virtual absl::StatusOr<Profile> Record(const RecordingOptions& options) = 0;
+  // Writes what is kept: see KeepOptions.
+  virtual absl::Status DumpLast() = 0;
   // Signal-safe. `registers` belong to a function of the calling thread that has not returned.
   virtual bool CaptureHere(const EventSample& event, const NativeRegisters* registers) noexcept = 0;
   // OK if sampling.toggle_signal is 0 or toggles sessions, otherwise why not. The first call begins

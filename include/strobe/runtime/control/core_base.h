@@ -113,8 +113,14 @@ class CoreBase : public AbstractCore, private StoppedAtExit {
     return profile;
   }
 
+  absl::Status DumpLast() final {
+    RecordingOptions options{.last = kMaxRecordingDuration, .dumps = true};
+    return Record(options).status();
+  }
+
   absl::Status ToggleStatus() final {
-    if (*options_.sampling.toggle_signal == 0) return absl::OkStatus();
+    if (*options_.sampling.toggle_signal == 0 && *options_.keep.dump_signal == 0)
+      return absl::OkStatus();
     const std::lock_guard lock(toggle_mutex_);
     absl::Status status;
     if (!HasMemoryFor([&] { status = TryToAwaitToggle(); })) status = OutOfMemory();
@@ -159,6 +165,7 @@ class CoreBase : public AbstractCore, private StoppedAtExit {
 
   // Stops the session for good, on whichever thread, and awaits the object's own threads.
   void End() {
+    dump_toggle_.reset();
     toggle_.reset();
     {
       const std::lock_guard lock(control_mutex_);
@@ -239,9 +246,15 @@ class CoreBase : public AbstractCore, private StoppedAtExit {
   // Requires toggle_mutex_.
   absl::Status TryToAwaitToggle() {
     if (absl::Status status = Usable(); !status.ok()) return status;
-    const auto signal = static_cast<int>(*options_.sampling.toggle_signal);
-    if (!toggle_) toggle_.emplace(signal, [this] { Toggle(); });
-    return toggle_->status();
+    absl::Status status;
+    const auto await = [&](std::int64_t signal, auto& toggle, void (CoreBase::*act)()) {
+      if (signal == 0) return;
+      if (!toggle) toggle.emplace(static_cast<int>(signal), [this, act] { (this->*act)(); });
+      status.Update(toggle->status());
+    };
+    await(*options_.sampling.toggle_signal, toggle_, &CoreBase::Toggle);
+    await(*options_.keep.dump_signal, dump_toggle_, &CoreBase::DumpForSignal);
+    return status;
   }
 
   // On the toggle's thread. Begins a session, or ends the one that runs, unless the program itself
@@ -249,8 +262,19 @@ class CoreBase : public AbstractCore, private StoppedAtExit {
   void Toggle() {
     const absl::Status status = IsRunning() ? Stop() : Start();
     if (status.ok() || status == AlreadyRunning() || status == NotRunning()) return;
+    WarnAfterSignal("toggle", status);
+  }
+
+  // On the dump signal's thread.
+  void DumpForSignal() {
+    const absl::Status status = DumpLast();
+    if (!status.ok()) WarnAfterSignal("dump", status);
+  }
+
+  static void WarnAfterSignal(const char* signal, const absl::Status& status) {
     static_cast<void>(internal::HasMemoryFor([&] {
-      Platform::WriteLine("strobe: after the toggle signal: " + std::string(status.message()));
+      Platform::WriteLine(std::string("strobe: after the ") + signal +
+                          " signal: " + std::string(status.message()));
     }));
   }
 
@@ -301,6 +325,7 @@ class CoreBase : public AbstractCore, private StoppedAtExit {
   // Their threads use the others.
   std::optional<SignalExit<Platform>> signal_exit_;
   std::optional<SessionToggle<Platform>> toggle_;
+  std::optional<SessionToggle<Platform>> dump_toggle_;
 };
 
 }  // namespace internal

@@ -38,6 +38,7 @@ class ProfilerHandle : private FollowsForks {
   absl::Status Stop();
   absl::Status Flush() { return Call(&AbstractCore::Flush); }
   absl::StatusOr<Profile> Record(const RecordingOptions& options);
+  absl::Status DumpLast() { return Call(&AbstractCore::DumpLast); }
   bool CaptureHere(const EventSample& event, const NativeRegisters* registers) const noexcept;
   absl::Status ToggleStatus() { return Call(&AbstractCore::ToggleStatus); }
   [[nodiscard]] Stats GetStats();

@@ -35,6 +35,9 @@ struct CollectorCounters {
   std::atomic<std::uint64_t> moments_dropped{0};
   std::atomic<std::uint64_t> spans_overflowed{0};
   std::atomic<std::uint64_t> threads_unlisted{0};
+  std::atomic<std::uint64_t> dumps{0};  // see Stats
+  std::atomic<std::uint64_t> dumps_failed{0};
+  std::atomic<std::uint64_t> dumps_skipped{0};
   std::atomic<std::uint64_t> unreadable{0};
   std::atomic<std::uint64_t> no_memory{0};        // see DropReason
   std::atomic<std::uint64_t> periods_dropped{0};  // for want of memory
@@ -100,6 +103,9 @@ struct CollectorCounters {
     stats.drains += read(drains);
     stats.collector_cpu_ns += read(cpu_ns);
     stats.process_cpu_ns += read(process_cpu_ns);
+    stats.dumps += read(dumps);
+    stats.dumps_failed += read(dumps_failed);
+    stats.dumps_skipped += read(dumps_skipped);
     overflows().SetIn(stats);
     stats.drops[static_cast<std::size_t>(DropReason::kUnreadable)] += read(unreadable);
     stats.drops[static_cast<std::size_t>(DropReason::kNoMemory)] += read(no_memory);

@@ -35,6 +35,10 @@ class Recorder {
   // Begins a recording of these columns. Returns its place, valid until End(place). Returns nothing
   // if there are kMaxRecordings already, or memory runs out.
   std::optional<std::size_t> Begin(std::vector<std::size_t> columns, const Recording::Time& begin);
+  // Begins one more, whose periods are kept for a later look, in kKeptPlace. Returns false if
+  // memory runs out.
+  bool BeginKept(std::vector<std::size_t> columns, const Recording::Time& begin);
+  static constexpr std::size_t kKeptPlace = kMaxRecordings;
   // The recording in that place; nullptr if memory has run out in it.
   [[nodiscard]] Recording* At(std::size_t place) {
     return others_[place].recording ? &*others_[place].recording : nullptr;
@@ -99,6 +103,8 @@ class Recorder {
     std::optional<Recording> recording;
   };
 
+  bool BeginIn(Place& place, std::vector<std::size_t> columns, const Recording::Time& begin);
+
   template <class Body>
   void ForEachOther(const Body& body) {
     if (taken_ == 0) return;
@@ -110,7 +116,7 @@ class Recorder {
 
   const std::size_t memory_limit_bytes_;
   Recording continuous_;
-  std::array<Place, kMaxRecordings> others_;
+  std::array<Place, kMaxRecordings + 1> others_;  // the last is kKeptPlace
   std::size_t taken_ = 0;
 };
 

@@ -60,6 +60,8 @@ class Collector {
     std::function<void()> check_handler;
     std::function<void(RecordingCall& call, bool is_whole)> begin_recording = {};
     std::function<void(RecordingCall& call, bool is_whole)> end_recording = {};
+    // After each drain; may be missing.
+    std::function<void(std::int64_t now_ns)> after_drain = {};
   };
 
   Collector(const ProfilerOptions& options, Session<Traits>& session, CollectorCounters& counters,
@@ -186,6 +188,7 @@ class Collector {
       const std::int64_t done_ns = clock_.MonotonicNs();
       next_drain_ns_ = std::max(now_ns + drain_ns_, done_ns + (done_ns - now_ns));
       CountCpu();
+      if (callbacks_.after_drain) callbacks_.after_drain(now_ns);
     }
     bool was_ended = false;
     if (is_export_due) {

@@ -51,10 +51,10 @@ class ExportQueue {
 
   // True if an output is free, and there is room for another period.
   [[nodiscard]] bool HasRoom() const;
-  // Adds a period, which waits for each output. Then drops the oldest for each output that more
-  // than kMaxWaitingProfiles wait for. Requires HasRoom, unless the period is the session's last.
-  // Allocates no memory.
-  void Push(std::unique_ptr<ExportJob> job);
+  // Adds a period, which waits for each output, or for those whose bits are in `outputs`, the first
+  // output's the lowest. Then drops the oldest for each output that more than kMaxWaitingProfiles
+  // wait for. Requires HasRoom, unless the period is the session's last. Allocates no memory.
+  void Push(std::unique_ptr<ExportJob> job, std::uint64_t outputs = ~std::uint64_t{0});
 
   // The oldest job that waits for the output and was pushed after job number `after`; nullptr if
   // there is none. It stays until Settle, in spite of any limit.

@@ -87,6 +87,16 @@ class OutputThreads {
     state_->WakeAll();
   }
 
+  // True if an output takes windows: see Profile::window.
+  static constexpr bool kTakesWindows = Outputs::kTakesWindows != 0;
+  // Adds a window, which waits only for the outputs that take windows. Requires HasRoom. Allocates
+  // no memory.
+  void SubmitWindow(std::unique_ptr<ExportJob> job) {
+    const std::lock_guard lock(state_->monitor);
+    state_->queue.Push(std::move(job), Outputs::kTakesWindows);
+    state_->WakeAll();
+  }
+
   // Tries again to send the periods that have failed.
   void Retry() {
     const std::lock_guard lock(state_->monitor);
@@ -213,6 +223,7 @@ class OutputThreads {
         if (job == nullptr) break;
         last = job->number;
         const std::uint64_t sequence = job->profile.sequence;
+        [[maybe_unused]] const bool is_period = job->profile.window.empty();
         const bool has_newer = queue.HasNewer(kIndex, last);
         lock.unlock();
         absl::StatusOr<std::string> sent = OutOfMemory();
@@ -227,7 +238,7 @@ class OutputThreads {
         if (queue.Settle(*job, kIndex, std::move(sent))) {
           ++failures;
         } else if constexpr (requires { Platform::NoteExported(sequence); }) {
-          Platform::NoteExported(sequence);
+          if (is_period) Platform::NoteExported(sequence);
         }
       }
       EndRound(kIndex, std::move(status));

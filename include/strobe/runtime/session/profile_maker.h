@@ -21,6 +21,7 @@
 #include "strobe/runtime/drain/collector_counters.h"
 #include "strobe/runtime/drain/recording_columns.h"
 #include "strobe/runtime/session/export_queue.h"
+#include "strobe/runtime/session/kept_periods.h"
 #include "strobe/runtime/session/recording_calls.h"
 #include "strobe/runtime/session/session.h"
 
@@ -51,6 +52,23 @@ class ProfileMaker {
     std::unique_ptr<ExportJob> job;
     const bool has_memory = counters_.HasMemoryFor([&] { job = MakeJob(session); });
     return has_memory ? std::move(job) : nullptr;
+  }
+
+  // The statistics since construction.
+  [[nodiscard]] Stats CollectStats() const { return collect_stats_(); }
+
+  // Sets the profile and the samples of a window of what was kept. Those who call it have settled
+  // the accounts. If memory runs out, throws std::bad_alloc.
+  void FillWindow(Session<Traits>& session, KeptPeriods::Window&& window,
+                  const RecordingColumns& columns, std::int64_t period_ns, Profile& profile,
+                  AggregatedPeriod& samples) {
+    profile =
+        MakeHead(session, columns, period_ns, StatsBetween(window.at_begin, collect_stats_()));
+    profile.stats.unregistered = {};
+    profile.window = std::move(window.text);
+    SetPeriod(profile, window.period, recordings_++);
+    window.period.samples.pooled_below = PooledBelow(session, columns);
+    samples = std::move(window.period.samples);
   }
 
   // See Collector::Callbacks.

@@ -31,6 +31,8 @@ struct RecordingCall {
   RecordingColumns columns;
   std::int64_t period_ns = 0;  // of the first column's provider; 0 if it has none
   std::int64_t duration_ns = 0;
+  std::int64_t last_ns = 0;  // of a call that takes what was kept, else 0: see RecordingOptions
+  bool dumps = false;
   std::shared_ptr<const std::atomic<bool>> cancelled;  // see RecordingOptions; may be null
 
   // Used by the collector only.

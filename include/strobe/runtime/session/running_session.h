@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -24,6 +26,7 @@
 #include "strobe/runtime/drain/recording_columns.h"
 #include "strobe/runtime/session/collector.h"
 #include "strobe/runtime/session/delivery_check.h"
+#include "strobe/runtime/session/flight_recorder.h"
 #include "strobe/runtime/session/output_threads.h"
 #include "strobe/runtime/session/profile_maker.h"
 #include "strobe/runtime/session/recording_calls.h"
@@ -65,6 +68,7 @@ class RunningSession {
         session_(options, registry, code, counters, signal.number.load(std::memory_order_relaxed),
                  parts.providers),
         worker_(std::make_shared<Worker>(options, parts)),
+        flight_(options, session_, counters, maker),
         collector_(options, session_, counters, MakeCallbacks(signal)) {}
 
   [[nodiscard]] Session<Traits>& session() { return session_; }
@@ -93,6 +97,7 @@ class RunningSession {
     if (absl::Status status = worker_->Begin(); !status.ok()) return status;
     // From here on nothing may throw, because the exporter's thread runs.
     registry_.BeginCollecting();
+    flight_.Begin(typename Traits::Clock().MonotonicNs());
     absl::Status status = collector_.Begin();
     if (status.ok()) return status;
     session_.FinishAll();
@@ -159,6 +164,7 @@ class RunningSession {
 
   // Waits for as long as the recording lasts. `options` must be valid.
   absl::StatusOr<Profile> Record(const RecordingOptions& options) {
+    if (absl::Status status = CheckLast(options); !status.ok()) return status;
     absl::StatusOr<RecordingColumns> columns =
         SelectColumns(session_.columns(), Traits::Providers::AllValueTypes(), options.value_types);
     if (!columns.ok()) return columns.status();
@@ -175,25 +181,71 @@ class RunningSession {
       call->period_ns = static_cast<std::int64_t>(1e9 / options.frequency_hz);
     call->columns = *std::move(columns);
     call->duration_ns = std::chrono::nanoseconds(options.duration).count();
+    call->last_ns = std::chrono::nanoseconds(options.last).count();
+    call->dumps = options.dumps;
     call->cancelled = options.cancelled;
     collector_.Record(call);
     if (!call->status.ok()) return call->status;
+    if (call->dumps) return WaitForDump();
     FillProfile(std::move(call->samples), call->profile);
     return std::move(call->profile);
   }
 
  private:
+  // Whether the session can answer a call for what was before.
+  [[nodiscard]] absl::Status CheckLast(const RecordingOptions& options) const {
+    if (options.last.count() == 0) return absl::OkStatus();
+    if (!flight_.is_on()) return absl::FailedPreconditionError("nothing is kept: set keep.last_s");
+    if (options.dumps && !Worker::kTakesWindows)
+      return absl::FailedPreconditionError("no output of this profiler takes windows");
+    return absl::OkStatus();
+  }
+
+  // On the collector's thread.
+  void TakeLast(RecordingCall& call) {
+    const std::int64_t now_ns = typename Traits::Clock().MonotonicNs();
+    if (!call.dumps) {
+      flight_.Take(call, now_ns);
+    } else if (!Dump("", now_ns)) {
+      call.status = MakeStatus(absl::StatusCode::kResourceExhausted,
+                               "no memory, or too many profiles wait for the output");
+    }
+  }
+  bool Dump(const std::string& reason, std::int64_t now_ns) {
+    std::unique_ptr<ExportJob> job = worker_->HasRoom() ? flight_.TakeJob(reason, now_ns) : nullptr;
+    auto& counter = job != nullptr ? counters_.dumps : counters_.dumps_failed;
+    counter.fetch_add(1, std::memory_order_relaxed);
+    if (job == nullptr) return false;
+    worker_->SubmitWindow(std::move(job));
+    return true;
+  }
+
   typename Collector<Traits>::Callbacks MakeCallbacks(SignalInUse& signal) {
     using Check = DeliveryCheck<Traits, Session<Traits>>;
+    std::function<void(std::int64_t)> after_drain;
+    if (flight_.is_on()) {
+      after_drain = [this](std::int64_t now_ns) {
+        const std::optional<std::string> reason = flight_.AfterDrain(now_ns);
+        if (reason && Worker::kTakesWindows) static_cast<void>(Dump(*reason, now_ns));
+      };
+    }
     return {
         .end_period = [this] { return EndPeriod(); },
         .check_handler =
             [check = Check(session_, registry_, counters_, signal)]() mutable { check.Run(); },
-        .begin_recording = [this](
-                               RecordingCall& call,
-                               bool is_whole) { maker_.BeginRecording(session_, call, is_whole); },
+        .begin_recording =
+            [this](RecordingCall& call, bool is_whole) {
+              if (call.last_ns != 0) return TakeLast(call);
+              maker_.BeginRecording(session_, call, is_whole);
+            },
         .end_recording = [this](RecordingCall& call,
-                                bool is_whole) { maker_.EndRecording(session_, call, is_whole); }};
+                                bool is_whole) { maker_.EndRecording(session_, call, is_whole); },
+        .after_drain = std::move(after_drain)};
+  }
+
+  absl::StatusOr<Profile> WaitForDump() {
+    if (absl::Status status = worker_->Wait(ExportDeadline()); !status.ok()) return status;
+    return Profile();
   }
 
   // On the collector's thread.
@@ -226,6 +278,7 @@ class RunningSession {
   const std::chrono::milliseconds stop_timeout_;
   Session<Traits> session_;
   const std::shared_ptr<Worker> worker_;
+  FlightRecorder<Traits> flight_;
   std::unique_ptr<ExportJob> last_;  // the last period, from Finish on
   Collector<Traits> collector_;
 };

@@ -204,6 +204,31 @@ class Session {
     period.samples.zone_frames = zone_frames_;
     return period;
   }
+  // Begins the recording whose periods are kept; call it after a Drain. False if memory runs out.
+  bool BeginKept() {
+    SettleThreads();
+    return recorder().BeginKept(IndicesOf(columns_), Now());
+  }
+  // Takes what has been recorded there since the last call. Call it after a Drain. Returns nothing
+  // if the recording has not begun, or memory has run out in it.
+  std::optional<RecordedPeriod> TakeKept() {
+    Recording* const recording = recorder().At(Recorder::kKeptPlace);
+    if (recording == nullptr) return std::nullopt;
+    const Recording::Time now = Now();
+    SettleThreads();
+    NoteSlowSpans(*recording);
+    RecordedPeriod period = recording->Take(ProcessLabels(), now);
+    period.samples.zone_frames = zone_frames_;
+    return period;
+  }
+  // The same, for a moment that follows a TakeKept at once: only the providers' levels.
+  std::optional<RecordedPeriod> TakeLevels() {
+    Recording* const recording = recorder().At(Recorder::kKeptPlace);
+    if (recording == nullptr || !LevelRows<Providers>::kHasLevels) return std::nullopt;
+    LevelRows<Providers> levels;
+    AddLevels(*recording, levels);
+    return recording->Take(ProcessLabels(), Now());
+  }
   void EndRecording(std::size_t place) {
     recorder().End(place);
     poller_.AskForPeriod(place, 0, 0);

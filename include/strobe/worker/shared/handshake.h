@@ -49,7 +49,7 @@ enum class MessageKind : std::uint32_t {
 // Each message is this, then `text_bytes` bytes of text.
 struct MessageHead {
   static constexpr std::uint64_t kMagic = 0x524B57424F525453;  // "STROBWKR"
-  static constexpr std::uint32_t kVersion = 8;
+  static constexpr std::uint32_t kVersion = 9;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;

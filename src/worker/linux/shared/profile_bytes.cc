@@ -62,10 +62,10 @@ void Visit(Archive& archive, Stats& stats) {
           stats.measured_samples, stats.measured_ns);
   archive(stats.drains, stats.collector_cpu_ns, stats.process_cpu_ns, stats.stacks_overflowed,
           stats.labels_overflowed, stats.moments_dropped, stats.spans_overflowed,
-          stats.threads_unlisted, stats.stacks_deferred, stats.unwind_tables,
-          stats.module_refreshes, stats.unread_module, stats.waits_abandoned, stats.instants,
-          stats.waits_walked, stats.waits_interrupted, stats.waits_hidden, stats.polls_put_off,
-          stats.sums_cut);
+          stats.threads_unlisted, stats.dumps, stats.dumps_failed, stats.dumps_skipped,
+          stats.stacks_deferred, stats.unwind_tables, stats.module_refreshes, stats.unread_module,
+          stats.waits_abandoned, stats.instants, stats.waits_walked, stats.waits_interrupted,
+          stats.waits_hidden, stats.polls_put_off, stats.sums_cut);
   archive(stats.exports, stats.exports_failed, stats.exports_dropped, stats.amount_dropped,
           stats.periods_extended, stats.last_export_error, stats.last_export_path, stats.outputs,
           stats.partly_named_module, stats.memory_bytes, stats.out_of_memory, stats.program_end);
@@ -76,7 +76,8 @@ void Visit(Archive& archive, Profile& profile) {
           profile.zones, profile.stacks, profile.label_sets, profile.threads, profile.samples,
           profile.values, profile.moments, profile.moment_values);
   archive(profile.time_ns, profile.duration_ns, profile.period_type, profile.period,
-          profile.program, profile.process_id, profile.machine, profile.sequence, profile.stats);
+          profile.program, profile.process_id, profile.machine, profile.sequence, profile.window,
+          profile.stats);
 }
 
 template <class T>

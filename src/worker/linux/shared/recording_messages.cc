@@ -29,6 +29,8 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
 // The fixed part of a call's text; the names of the value types follow, a line each.
 struct RecordingHead {
   std::int64_t duration_ms = 0;
+  std::int64_t last_ms = 0;
+  std::int64_t dumps = 0;  // 0 or 1
   double frequency_hz = 0;
 };
 
@@ -77,6 +79,8 @@ absl::StatusOr<Profile> ProfileIn(const Message& answer, std::span<const ValueTy
 
 std::string JoinRecording(const RecordingOptions& options) {
   const RecordingHead head{.duration_ms = options.duration.count(),
+                           .last_ms = options.last.count(),
+                           .dumps = options.dumps ? 1 : 0,
                            .frequency_hz = options.frequency_hz};
   std::string text(sizeof(head), '\0');
   std::memcpy(text.data(), &head, sizeof(head));
@@ -89,6 +93,8 @@ absl::StatusOr<RecordingOptions> SplitRecording(std::string_view text) {
   std::memcpy(&head, text.data(), sizeof(head));
   text.remove_prefix(sizeof(head));
   RecordingOptions options{.duration = std::chrono::milliseconds(head.duration_ms),
+                           .last = std::chrono::milliseconds(head.last_ms),
+                           .dumps = head.dumps != 0,
                            .frequency_hz = head.frequency_hz};
   if (!text.empty())
     options.value_types = absl::StrSplit(absl::string_view(text.data(), text.size()), '\n');

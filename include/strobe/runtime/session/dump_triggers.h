@@ -1,0 +1,99 @@
+// DumpTrigger: the contract of what notices that a moment matters, so that the time before it is
+// written. CpuTrigger, SlowSpanTrigger, LimitTrigger: its models.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "strobe/aggregate/reached_limits.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/options.h"
+
+namespace strobe {
+namespace STROBE_HIDDEN internal {
+
+// What a trigger may look at. The collector has it after each drain.
+struct TriggerInput {
+  std::int64_t now_ns = 0;          // of the monotonic clock
+  std::int64_t process_cpu_ns = 0;  // CPU time of the process, from any begin
+  std::uint64_t slow_spans = 0;     // SlowSpans::added
+  std::uint64_t limits = 0;         // ReachedLimits::count
+};
+
+// * Check(input) is called after each drain, with times that never fall. Returns a reason, a few
+//   words, if the moment has come: once for each moment. It allocates only for a reason, waits for
+//   nothing, and is called by the collector's thread alone.
+// * The first call is never a moment: what was before the session is not looked at.
+template <class T>
+concept DumpTrigger = requires(T trigger, const TriggerInput& input) {
+  { trigger.Check(input) } -> std::same_as<std::optional<std::string>>;
+};
+
+// The process uses at least so many percent of one CPU for so long. Fires once, and again after the
+// use has been less.
+class CpuTrigger {
+ public:
+  // How long a stretch is that the use is measured over: as the longest time between two drains.
+  static constexpr std::int64_t kMeasuredNs = 1'000'000'000;
+
+  explicit CpuTrigger(const KeepOptions& options)
+      : least_percent_(*options.cpu_percent), hold_s_(*options.cpu_s) {}
+  std::optional<std::string> Check(const TriggerInput& input);
+
+ private:
+  const double least_percent_;  // 0: never
+  const double hold_s_;
+  std::optional<TriggerInput> last_;
+  std::int64_t since_ns_ = -1;  // when the use has become so high; -1 if it is not
+  bool has_fired_ = false;
+};
+static_assert(DumpTrigger<CpuTrigger>);
+
+// A SlowSpan has ended after its threshold.
+class SlowSpanTrigger {
+ public:
+  explicit SlowSpanTrigger(const KeepOptions& options) : is_on_(*options.slow_spans) {}
+  std::optional<std::string> Check(const TriggerInput& input);
+
+ private:
+  const bool is_on_;
+  std::optional<std::uint64_t> last_;
+};
+static_assert(DumpTrigger<SlowSpanTrigger>);
+
+// A WatchedLimit of the program has been exceeded: a queue's depth, a latency.
+class LimitTrigger {
+ public:
+  explicit LimitTrigger(const KeepOptions& /*options*/) {}
+  std::optional<std::string> Check(const TriggerInput& input);
+
+ private:
+  std::optional<std::uint64_t> last_;
+};
+static_assert(DumpTrigger<LimitTrigger>);
+
+// All triggers, and the limit of their rate.
+class DumpTriggers {
+ public:
+  // The shortest time between two dumps that triggers cause. Moments in between are counted.
+  static constexpr std::int64_t kMinDumpPeriodNs = 60'000'000'000;
+
+  explicit DumpTriggers(const KeepOptions& options)
+      : triggers_(CpuTrigger(options), SlowSpanTrigger(options), LimitTrigger(options)) {}
+
+  // The reason for a dump, if its moment has come. Asks each trigger.
+  std::optional<std::string> Check(const TriggerInput& input);
+  // Moments without a dump of their own, because another one was less than kMinDumpPeriodNs before.
+  [[nodiscard]] std::uint64_t skipped() const { return skipped_; }
+
+ private:
+  std::tuple<CpuTrigger, SlowSpanTrigger, LimitTrigger> triggers_;
+  std::optional<std::int64_t> last_dump_ns_;
+  std::uint64_t skipped_ = 0;
+};
+
+}  // namespace internal
+}  // namespace strobe

@@ -1,0 +1,41 @@
+#include "strobe/aggregate/reached_limits.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+
+namespace strobe::internal {
+namespace {
+
+struct LastExcess {
+  std::mutex mutex;
+  std::array<char, ReachedLimits::kMaxNameBytes> name{};
+  std::size_t name_bytes = 0;
+  std::int64_t value = 0;
+  std::int64_t limit = 0;
+};
+constinit LastExcess last_excess;
+
+}  // namespace
+
+void ReachedLimits::Note(std::string_view name, std::int64_t value, std::int64_t limit) noexcept {
+  {
+    const std::lock_guard lock(last_excess.mutex);
+    last_excess.name_bytes = std::min(name.size(), kMaxNameBytes);
+    std::copy_n(name.data(), last_excess.name_bytes, last_excess.name.data());
+    last_excess.value = value;
+    last_excess.limit = limit;
+  }
+  count_.fetch_add(1, std::memory_order_release);
+}
+
+std::string ReachedLimits::LastText() {
+  const std::lock_guard lock(last_excess.mutex);
+  if (last_excess.name_bytes == 0) return {};
+  return absl::StrCat(std::string(last_excess.name.data(), last_excess.name_bytes), " is ",
+                      last_excess.value, ", more than ", last_excess.limit);
+}
+
+}  // namespace strobe::internal

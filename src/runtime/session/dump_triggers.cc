@@ -1,0 +1,61 @@
+#include "strobe/runtime/session/dump_triggers.h"
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+
+namespace strobe::internal {
+
+std::optional<std::string> CpuTrigger::Check(const TriggerInput& input) {
+  if (least_percent_ <= 0) return std::nullopt;
+  if (!last_) last_ = input;
+  const std::int64_t elapsed_ns = input.now_ns - last_->now_ns;
+  if (elapsed_ns < kMeasuredNs) return std::nullopt;
+  const double percent = 100.0 * static_cast<double>(input.process_cpu_ns - last_->process_cpu_ns) /
+                         static_cast<double>(elapsed_ns);
+  const std::int64_t began_ns = last_->now_ns;
+  last_ = input;
+  if (percent < least_percent_) {
+    since_ns_ = -1;
+    has_fired_ = false;
+    return std::nullopt;
+  }
+  if (since_ns_ < 0) since_ns_ = began_ns;
+  const double held_s = static_cast<double>(input.now_ns - since_ns_) / 1e9;
+  if (held_s < hold_s_ || std::exchange(has_fired_, true)) return std::nullopt;
+  return absl::StrFormat("trigger: at least %g %% of a CPU for %.1f s", least_percent_, held_s);
+}
+
+std::optional<std::string> SlowSpanTrigger::Check(const TriggerInput& input) {
+  if (!is_on_) return std::nullopt;
+  const std::uint64_t before = last_.value_or(input.slow_spans);
+  last_ = input.slow_spans;
+  if (input.slow_spans == before) return std::nullopt;
+  return absl::StrFormat("trigger: slow spans: %d", input.slow_spans - before);
+}
+
+std::optional<std::string> LimitTrigger::Check(const TriggerInput& input) {
+  const std::uint64_t before = last_.value_or(input.limits);
+  last_ = input.limits;
+  if (input.limits == before) return std::nullopt;
+  return "trigger: " + ReachedLimits::LastText();
+}
+
+std::optional<std::string> DumpTriggers::Check(const TriggerInput& input) {
+  std::optional<std::string> reason;
+  const auto check = [&](auto& trigger) {
+    std::optional<std::string> fired = trigger.Check(input);
+    if (!fired) return;
+    const bool is_soon = last_dump_ns_ && input.now_ns - *last_dump_ns_ < kMinDumpPeriodNs;
+    if (is_soon) {
+      ++skipped_;
+      return;
+    }
+    reason = reason ? *reason + "; " + *fired : std::move(fired);
+  };
+  std::apply([&](auto&... triggers) { (check(triggers), ...); }, triggers_);
+  if (reason) last_dump_ns_ = input.now_ns;
+  return reason;
+}
+
+}  // namespace strobe::internal

@@ -1,0 +1,104 @@
+#include "strobe/runtime/session/dump_triggers.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace strobe::internal {
+namespace {
+
+constexpr std::int64_t kStepMs = 1'000'000;
+constexpr std::int64_t kTriggerSecondNs = 1'000'000'000;
+
+// The process, in steps of 60 ms: the time between two drains.
+struct UsedProcess {
+  TriggerInput input{.now_ns = 5 * kTriggerSecondNs, .process_cpu_ns = 3 * kTriggerSecondNs};
+
+  // Runs for so long at so many percent of one CPU. Returns how often the trigger has fired.
+  template <class Trigger>
+  int Run(Trigger& trigger, double seconds, double percent) {
+    int fired = 0;
+    const std::int64_t end_ns = input.now_ns + static_cast<std::int64_t>(seconds * 1e9);
+    while (input.now_ns < end_ns) {
+      input.now_ns += 60 * kStepMs;
+      input.process_cpu_ns += static_cast<std::int64_t>(60e6 * percent / 100);
+      if (trigger.Check(input)) ++fired;
+    }
+    return fired;
+  }
+};
+
+TEST(CpuTrigger, FiresOnceWhenTheUseHasLastedAndAgainAfterARest) {
+  CpuTrigger trigger({.cpu_percent = 80, .cpu_s = 5});
+  UsedProcess process;
+  EXPECT_EQ(process.Run(trigger, 60, 70), 0) << "too little";
+  EXPECT_EQ(process.Run(trigger, 4, 100), 0) << "too short";
+  EXPECT_EQ(process.Run(trigger, 10, 10), 0);
+  EXPECT_EQ(process.Run(trigger, 3, 100), 0);
+  EXPECT_EQ(process.Run(trigger, 60, 100), 1) << "once, however long it lasts";
+  EXPECT_EQ(process.Run(trigger, 10, 10), 0);
+  EXPECT_EQ(process.Run(trigger, 10, 150), 1);
+}
+
+TEST(CpuTrigger, SaysWhy) {
+  CpuTrigger trigger({.cpu_percent = 150, .cpu_s = 2});
+  EXPECT_EQ(trigger.Check({.now_ns = 0}), std::nullopt);
+  EXPECT_EQ(trigger.Check({.now_ns = kTriggerSecondNs, .process_cpu_ns = 2 * kTriggerSecondNs}),
+            std::nullopt);
+  EXPECT_EQ(trigger.Check({.now_ns = 2 * kTriggerSecondNs, .process_cpu_ns = 4 * kTriggerSecondNs}),
+            "trigger: at least 150 % of a CPU for 2.0 s");
+}
+
+TEST(CpuTrigger, IsOffByDefault) {
+  CpuTrigger trigger(KeepOptions{});
+  UsedProcess process;
+  EXPECT_EQ(process.Run(trigger, 60, 1000), 0);
+}
+
+TEST(SlowSpanTrigger, FiresForEachDrainThatFindsNewOnes) {
+  SlowSpanTrigger trigger({.slow_spans = true});
+  EXPECT_EQ(trigger.Check({.slow_spans = 100}), std::nullopt) << "they were before the session";
+  EXPECT_EQ(trigger.Check({.slow_spans = 100}), std::nullopt);
+  EXPECT_EQ(trigger.Check({.slow_spans = 102}), "trigger: slow spans: 2");
+  EXPECT_EQ(trigger.Check({.slow_spans = 102}), std::nullopt);
+  SlowSpanTrigger off(KeepOptions{});
+  EXPECT_EQ(off.Check({.slow_spans = 1}), std::nullopt);
+  EXPECT_EQ(off.Check({.slow_spans = 2}), std::nullopt);
+}
+
+TEST(LimitTrigger, SaysWhichLimitWasExceeded) {
+  LimitTrigger trigger(KeepOptions{});
+  EXPECT_EQ(trigger.Check({.limits = ReachedLimits::count()}), std::nullopt);
+  ReachedLimits::Note("queue depth", 120, 100);
+  EXPECT_EQ(trigger.Check({.limits = ReachedLimits::count()}),
+            "trigger: queue depth is 120, more than 100");
+  EXPECT_EQ(trigger.Check({.limits = ReachedLimits::count()}), std::nullopt);
+}
+
+TEST(DumpTriggers, FireAtMostOnceAMinuteAndCountTheOthers) {
+  DumpTriggers triggers({.slow_spans = true});
+  TriggerInput input{.now_ns = kTriggerSecondNs, .limits = ReachedLimits::count()};
+  EXPECT_EQ(triggers.Check(input), std::nullopt);
+  int dumps = 0;
+  for (int second = 0; second < 150; ++second) {
+    input.now_ns += kTriggerSecondNs;
+    ++input.slow_spans;
+    if (triggers.Check(input)) ++dumps;
+  }
+  EXPECT_EQ(dumps, 3) << "after 0, 60 and 120 s";
+  EXPECT_EQ(triggers.skipped(), 147u);
+}
+
+TEST(DumpTriggers, OneDumpHasTheReasonsOfAll) {
+  DumpTriggers triggers({.slow_spans = true});
+  EXPECT_EQ(triggers.Check({.now_ns = 1, .limits = ReachedLimits::count()}), std::nullopt);
+  ReachedLimits::Note("latency_ns", 9, 7);
+  EXPECT_EQ(triggers.Check({.now_ns = 2, .slow_spans = 1, .limits = ReachedLimits::count()}),
+            "trigger: slow spans: 1; trigger: latency_ns is 9, more than 7");
+  EXPECT_EQ(triggers.skipped(), 0u);
+}
+
+}  // namespace
+}  // namespace strobe::internal
