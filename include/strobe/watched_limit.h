@@ -23,12 +23,12 @@ class WatchedLimit {
   WatchedLimit& operator=(const WatchedLimit&) = delete;
 
   // The number is `value` now, as a queue's depth is. An excess counts once, until a value within
-  // the limit. Costs a comparison and a load, and a lock for an excess.
+  // the limit. Costs a comparison and a load; an excess writes what all share.
   void Set(std::int64_t value) noexcept {
     if ((value > limit_) != is_over_.load(std::memory_order_relaxed)) Change(value);
   }
-  // An event had the `value`, as a request has a latency. Each excess counts. Costs a comparison,
-  // and a lock for an excess.
+  // An event had the `value`, as a request has a latency. Each excess counts. Costs a comparison;
+  // an excess writes what all share.
   void Note(std::int64_t value) noexcept {
     if (value > limit_) Exceed(value);
   }

@@ -21,8 +21,8 @@ constinit LastExcess last_excess;
 }  // namespace
 
 void ReachedLimits::Note(std::string_view name, std::int64_t value, std::int64_t limit) noexcept {
-  {
-    const std::lock_guard lock(last_excess.mutex);
+  // In a fork's child the mutex may be held for ever: only the text is missing then.
+  if (const std::unique_lock lock(last_excess.mutex, std::try_to_lock); lock.owns_lock()) {
     last_excess.name_bytes = std::min(name.size(), kMaxNameBytes);
     std::copy_n(name.data(), last_excess.name_bytes, last_excess.name.data());
     last_excess.value = value;
@@ -32,8 +32,8 @@ void ReachedLimits::Note(std::string_view name, std::int64_t value, std::int64_t
 }
 
 std::string ReachedLimits::LastText() {
-  const std::lock_guard lock(last_excess.mutex);
-  if (last_excess.name_bytes == 0) return {};
+  const std::unique_lock lock(last_excess.mutex, std::try_to_lock);
+  if (!lock.owns_lock() || last_excess.name_bytes == 0) return {};
   return absl::StrCat(std::string(last_excess.name.data(), last_excess.name_bytes), " is ",
                       last_excess.value, ", more than ", last_excess.limit);
 }

@@ -15,8 +15,8 @@ namespace STROBE_HIDDEN internal {
 // Thread-safe. Only an excess costs something shared.
 class ReachedLimits {
  public:
-  // `value` of what is called `name` has become more than `limit`. Takes a lock, and no memory: a
-  // text has the first kMaxNameBytes of the name. Not signal-safe.
+  // `value` of what is called `name` has become more than `limit`. Takes no memory, and waits for
+  // nobody: a text has the first kMaxNameBytes of the name. Not signal-safe.
   static void Note(std::string_view name, std::int64_t value, std::int64_t limit) noexcept;
   static constexpr std::size_t kMaxNameBytes = 63;
 
@@ -24,7 +24,8 @@ class ReachedLimits {
   [[nodiscard]] static std::uint64_t count() noexcept {
     return count_.load(std::memory_order_acquire);
   }
-  // "queue depth is 120, more than 100", of the last call; empty if there is none.
+  // "queue depth is 120, more than 100", of the last call; empty if there is none, or if
+  // another thread is about to change it.
   [[nodiscard]] static std::string LastText();
 
  private:

@@ -38,7 +38,8 @@ std::optional<std::string> LimitTrigger::Check(const TriggerInput& input) {
   const std::uint64_t before = last_.value_or(input.limits);
   last_ = input.limits;
   if (input.limits == before) return std::nullopt;
-  return "trigger: " + ReachedLimits::LastText();
+  const std::string text = ReachedLimits::LastText();
+  return "trigger: " + (text.empty() ? "a limit of the program's" : text);
 }
 
 std::optional<std::string> DumpTriggers::Check(const TriggerInput& input) {
