@@ -1,6 +1,7 @@
 #include "perf_account.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -287,7 +288,7 @@ std::uint64_t PerfAccount::LostOfRecorded(std::uint64_t lost) const {
   if (lost_of_left_out_ == 0) return lost;
   const auto recorded = static_cast<double>(lost_of_rings_);
   const double share = recorded / (recorded + static_cast<double>(lost_of_left_out_));
-  return static_cast<std::uint64_t>(static_cast<double>(lost) * share + 0.5);
+  return static_cast<std::uint64_t>(std::llround(static_cast<double>(lost) * share));
 }
 
 void PerfAccount::TakeSwitch(const PerfRecord& record, std::uint64_t time) {
