@@ -66,6 +66,7 @@ TEST(KnownVariables, ARecordingWithoutATimeNeverEnds) {
     EXPECT_EQ(RecordingUntilNs(value), INT64_MAX) << value;
   EXPECT_EQ(RecordingUntilNs(std::nullopt), INT64_MAX);
   EXPECT_TRUE(IsKnownVariable(kRecordingUntilVariable));
+  EXPECT_TRUE(IsKnownVariable(kRecordingFiltersVariable));
 }
 
 // Another test of this program may have made a profiler, which has warned then.

@@ -1,14 +1,24 @@
 // A program that knows nothing of Strobe, linked statically or dynamically. Each work takes 0.25 s
 // by its thread's CPU clock, and says so with the form and the process:
 // outside_program HOW [PATH ARGUMENT...] works and then, by HOW,
+//   read     has not worked, and reads its input to the end
 //   work     ends
 //   fork     has a child, which works
 //   threads  has worked in two threads
 //   exec     executes PATH
+//   other    executes PATH in another thread
+//   again    executes PATH, and if that fails, the first argument
+//   filter   executes PATH where a filter of system calls ends a process that opens a socket
 //   spawn    starts PATH by posix_spawn
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <string_view>
@@ -35,6 +45,18 @@ __attribute__((noinline)) void WORK() {
   std::fflush(stdout);
 }
 
+// True if the filter is in force.
+bool ForbidSockets() {
+  std::array<sock_filter, 5> steps{{{BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+                                    {BPF_JMP | BPF_JEQ | BPF_K, 2, 0, SYS_socket},
+                                    {BPF_JMP | BPF_JEQ | BPF_K, 1, 0, SYS_getxattr},
+                                    {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+                                    {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS}}};
+  const sock_fprog program{steps.size(), steps.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -45,6 +67,11 @@ int main(int argc, char** argv) {
     other.join();
     return 0;
   }
+  if (how == "read") {
+    std::array<char, 16> bytes{};
+    while (read(STDIN_FILENO, bytes.data(), bytes.size()) > 0) continue;
+    return 0;
+  }
   WORK();
   if (how == "fork") {
     const pid_t child = fork();
@@ -53,6 +80,9 @@ int main(int argc, char** argv) {
     return 4;
   }
   if (argc > 2 && how == "exec") execv(argv[2], argv + 2);
+  if (argc > 2 && how == "other") std::thread([argv] { execv(argv[2], argv + 2); }).join();
+  if (argc > 3 && how == "again" && execv(argv[2], argv + 2) != 0) execv(argv[3], argv + 3);
+  if (argc > 2 && how == "filter" && ForbidSockets()) execv(argv[2], argv + 2);
   pid_t child = 0;
   if (argc > 2 && how == "spawn" &&
       posix_spawn(&child, argv[2], nullptr, nullptr, argv + 2, environ) == 0)

@@ -13,6 +13,7 @@ import errno
 import os
 import pathlib
 import re
+import resource
 import shutil
 import sys
 import tempfile
@@ -32,6 +33,8 @@ SLACK_S = 2 * PERIOD_S * os.cpu_count()
 # What processes use before and after the shell says what its children have used, and the last digits of that.
 AROUND_S = 0.1
 NOBODY = 65534
+FEW_FILES = 96  # a static program takes one for each CPU
+NO_CALL = 0xFFFF
 SKIPPED = 77
 
 
@@ -189,6 +192,61 @@ def failing(recorder, dynamic, static):
     equal(recorder.bare(dynamic, "exec", broken).returncode, 3, "a program without segments cannot be executed")
     found = Tree(recorder, "{d} exec {b}; {d} spawn {b}; {s} work".format(d=dynamic, b=broken, s=static), status=3)
     equal(len(found.said_s), 3, "what goes on")
+    script = "{d} again {b} {s} work; {d} again {b} {d} work; {s} work".format(d=dynamic, b=broken, s=static)
+    found = work_until(lambda found: found.has_all() and found, lambda: Tree(recorder, script, status=3), "what is executed after that")
+    equal(len(found.said_s), 3, "processes that execute two programs")
+
+
+def threads(recorder, dynamic, static):
+    """A thread that is not the first of its process executes: it gets the id of the process, and its events are those of the process."""
+    script = "{d} other {s} work; {d} other {s} exec {d} exec {s} work; {s} other {s} other {d} work".format(d=dynamic, s=static)
+    found = work_until(lambda found: found.has_all() and found, lambda: Tree(recorder, script, status=3), "all of the time")
+    equal(len(found.said_s), 3, "processes")
+
+
+def filters(recorder, dynamic, static):
+    """A filter that ends a process at a call which only a question needs does not end a program. What the command's own filters allow is asked."""
+    expected = recorder.bare(dynamic, "filter", static, "work").returncode
+    equal(expected, 3, "the filter allows what the program does itself")
+    for program in (static, dynamic):
+        recorded = recorder.record(dynamic, "filter", program, "exec", static, "work")
+        equal((recorded.returncode, len(recorded.stdout.splitlines())), (3, 3), "a program with a filter: %r" % recorded.stderr)
+    script = "{d} exec {s} work".format(d=dynamic, s=static)
+    work_until(lambda found: found.has_all() and found, lambda: Tree(recorder, script, status=3, preexec_fn=lambda: forbid(errno.EPERM, NO_CALL)),
+               "what runs with the command's filter")
+
+
+def namespaces(recorder, dynamic, static):
+    """A process of another PID namespace calls itself, and its children, by other ids than the command."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        skip("only root can make such a namespace, by unshare(1)")
+    script = "unshare -pf sh -c '{d} exec {s} work; {d} other {s} work; {d} spawn {s} work; exit 3'".format(d=dynamic, s=static)
+
+    def whole():
+        recorded = recorder.record("sh", "-c", script, arguments=["-F", "1000"])
+        equal(recorded.returncode, 3, "the script: %r" % recorded.stderr)
+        said_s = [float(line.split()[2]) for line in recorded.stdout.decode().splitlines()]
+        equal(len(said_s), 6, "programs that have worked")
+        total_s, functions = recorder.top()
+        work_s = sum(seconds for name, seconds in functions.items() if "WorkOfStatic" in name)
+        print("%.3f s, of static programs %.3f s, said %.3f s" % (total_s, work_s, sum(said_s)))
+        check(total_s <= recorder.used_s + AROUND_S, "twice? %.3f s of %.3f s" % (total_s, recorder.used_s))
+        return bool(failures) or work_s > 0.8 * 3 * WORK_S
+
+    work_until(bool, whole, "most of what static programs do")
+
+
+def few_files(recorder, dynamic, static):
+    """More processes than there are files for: the recording ends as ever, and says of how many processes it has nothing."""
+    count = 60
+    script = ("mkfifo f; exec 3<>f; for i in $(seq %d); do %s read <f 3>&- & done; %s work; exec 3>&-; wait; rm f; exit 5" % (count, static, dynamic))
+    recorded = recorder.record("sh", "-c", script, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (FEW_FILES, FEW_FILES)))
+    equal(recorded.returncode, 5, "the script: %r" % recorded.stderr)
+    said = re.findall(rb"are not recorded: (\d+); [^\n]*(?:ulimit -n|asked at once)", recorded.stderr)
+    equal(len(said), 1, "what is said: %r" % recorded.stderr)
+    check(0 < int(said[0]) < count, "of %d processes: %r" % (count, said))
+    total_s, functions = recorder.top()
+    check(total_s >= 0.8 * WORK_S and any("WorkOfDynamic" in name for name in functions), "%.3f s: %r" % (total_s, functions))
 
 
 def refused(recorder, dynamic, static):

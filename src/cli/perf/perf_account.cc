@@ -1,6 +1,7 @@
 #include "perf_account.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -62,9 +63,7 @@ PerfAccount::PerfAccount(const PerfHeader& header, const SymbolFiles& files,
 absl::Status PerfAccount::Attach(std::uint32_t process) {
   const absl::Status status = table_.Attach(process);
   if (!absl::IsNotFound(status)) threads_.Attach(process);
-  if (const std::shared_ptr<const ProcessCode> code = table_.Find(process)) {
-    for (const auto& module : code->modules()) JudgeMap(process, module->module.path);
-  }
+  if (status.ok()) JudgeCode(process);
   return status;
 }
 
@@ -73,11 +72,29 @@ void PerfAccount::LeaveOut(std::string library) {
   threads_.KeepProcesses();
 }
 
-void PerfAccount::JudgeMap(std::uint32_t process, std::string_view path) {
-  const std::string_view name = path.substr(path.rfind('/') + 1);
-  if (left_out_library_.empty() || !name.starts_with(left_out_library_)) return;
-  threads_.LeaveOut(process);
-  has_left_out_ = true;
+bool PerfAccount::MakesLeftOut(std::string_view path) const {
+  return !left_out_library_.empty() &&
+         path.substr(path.rfind('/') + 1).starts_with(left_out_library_);
+}
+
+void PerfAccount::LeaveOutIf(bool is_left_out, std::uint32_t process) {
+  threads_.LeaveOut(process, is_left_out);
+  has_left_out_ = has_left_out_ || is_left_out;
+}
+
+void PerfAccount::JudgeCode(std::uint32_t process) {
+  const std::shared_ptr<const ProcessCode> code = table_.Find(process);
+  if (left_out_library_.empty() || code == nullptr) return;
+  LeaveOutIf(
+      std::ranges::any_of(code->modules(),
+                          [this](const auto& module) { return MakesLeftOut(module->module.path); }),
+      process);
+}
+
+bool PerfAccount::IsLeftOut(std::uint32_t process) {
+  if (left_out_library_.empty() || process == 0) return false;
+  if (threads_.TakeDoubt(process) && table_.Attach(process).ok()) JudgeCode(process);
+  return threads_.IsLeftOut(process);
 }
 
 void PerfAccount::UseMachine() {
@@ -152,7 +169,7 @@ void PerfAccount::SetTotals(std::span<const Total> totals) {
   if (!MakeColumns().ok()) return;
   ahead_.resize(accounts_.size());
   for (std::size_t i = 0; i < std::min(totals.size(), accounts_.size()); ++i) {
-    accounts_[i].lost_samples = std::max(accounts_[i].lost_samples, totals[i].lost);
+    accounts_[i].lost_samples = std::max(accounts_[i].lost_samples, LostOfRecorded(totals[i].lost));
     accounts_[i].total = has_left_out_ ? std::nullopt : totals[i].amount;
     if (!accounts_[i].total) continue;
     std::uint64_t& total = *accounts_[i].total;
@@ -230,7 +247,7 @@ void PerfAccount::TakeMap(const PerfRecord& record) {
     if (const auto known = header_.build_ids.find(mapping.path); known != header_.build_ids.end())
       mapping.build_id = known->second;
   }
-  JudgeMap(map->process, mapping.path);
+  if (MakesLeftOut(mapping.path)) LeaveOutIf(true, map->process);
   table_.Map(map->process, mapping);
 }
 
@@ -250,6 +267,11 @@ void PerfAccount::TakeLost(const PerfRecord& record) {
   const bool is_of_ring = record.type == PerfRecordType::kLost;
   if (is_of_ring) fields.Take<std::uint64_t>();  // of an event that has lost nothing
   const auto count = fields.Take<std::uint64_t>();
+  if (is_of_ring) threads_.NoteLoss();
+  if (IsLeftOut(ProcessOf(header_, record))) {
+    if (is_of_ring) lost_of_left_out_ += count;
+    return;
+  }
   if (is_of_ring) lost_of_rings_ += count;
   const auto has_samples = [](const PerfEvent& event) { return !event.is_dummy(); };
   const bool has_many = std::ranges::count_if(header_.events, has_samples) > 1;
@@ -260,6 +282,13 @@ void PerfAccount::TakeLost(const PerfRecord& record) {
   const std::size_t event = told ? *told : static_cast<std::size_t>(only - header_.events.begin());
   if (event >= accounts_.size() || (is_of_ring && only->counts_lost())) return;
   (is_of_ring ? accounts_[event].lost : accounts_[event].lost_samples) += count;
+}
+
+std::uint64_t PerfAccount::LostOfRecorded(std::uint64_t lost) const {
+  if (lost_of_left_out_ == 0) return lost;
+  const auto recorded = static_cast<double>(lost_of_rings_);
+  const double share = recorded / (recorded + static_cast<double>(lost_of_left_out_));
+  return static_cast<std::uint64_t>(std::llround(static_cast<double>(lost) * share));
 }
 
 void PerfAccount::TakeSwitch(const PerfRecord& record, std::uint64_t time) {
@@ -295,7 +324,7 @@ absl::Status PerfAccount::TakeSample(const PerfRecord& record, std::uint64_t tim
   const std::optional<std::int64_t> amount = AmountOf(event, sample);
   if (!amount) return absl::InvalidArgumentError("a sample has no field of its tracepoint");
   Account& account = accounts_[number];
-  if (has_left_out_ && threads_.IsLeftOut(sample.process)) return absl::OkStatus();
+  if (IsLeftOut(sample.process)) return absl::OkStatus();
   if (IsIdle(event, sample)) {
     account.idle += sample.period;
     return absl::OkStatus();
@@ -370,6 +399,7 @@ void PerfAccount::BeginPeriod() {
   threads_.BeginPeriod();
   accounts_.clear();
   lost_of_rings_ = 0;
+  lost_of_left_out_ = 0;
   off_cpu_ = {};
   first_ns_ = std::numeric_limits<std::int64_t>::max();
   last_ns_ = 0;

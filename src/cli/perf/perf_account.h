@@ -60,7 +60,8 @@ class PerfAccount {
   void UseGenerated(PerfStacks::FindGenerated find);
   // Processes that map code of a file whose name begins so are left out from then on, with what
   // they fork, until they execute another program. As what they have used is no part of the
-  // profile, its totals are those of its samples from the first of them on.
+  // profile, its totals are those of its samples from the first of them on. Where records are lost,
+  // /proc says what a process that still runs has mapped.
   // All rows say which process they are of.
   void LeaveOut(std::string library);
 
@@ -112,9 +113,16 @@ class PerfAccount {
   void AddColumnsOf(std::size_t number);
   void CountSamples(const Account& account, std::int64_t samples);
   void TakeMap(const PerfRecord& record);
-  void JudgeMap(std::uint32_t process, std::string_view path);
+  [[nodiscard]] bool MakesLeftOut(std::string_view path) const;
+  void LeaveOutIf(bool is_left_out, std::uint32_t process);
+  // The same by what the table says that it has mapped.
+  void JudgeCode(std::uint32_t process);
+  bool IsLeftOut(std::uint32_t process);
   void TakeKernelMap(std::string_view name, Address address);
   void TakeLost(const PerfRecord& record);
+  // What of an event's lost samples is of processes that are not left out: an event does not say
+  // it, so by the rings' shares.
+  [[nodiscard]] std::uint64_t LostOfRecorded(std::uint64_t lost) const;
   void TakeSwitch(const PerfRecord& record, std::uint64_t time);
   [[nodiscard]] bool IsIdle(const PerfEvent& event, const PerfSample& sample) const;
   void AddAbsence(const OffCpuTimes::Absence& absence);
@@ -143,7 +151,9 @@ class PerfAccount {
   // Of each event, the amount of samples beyond what was counted when a period ended.
   std::vector<std::uint64_t> ahead_;
   std::uint64_t truncated_before_ = 0;  // stacks of earlier periods
+  // Records, by what ran when a ring had room again.
   std::uint64_t lost_of_rings_ = 0;
+  std::uint64_t lost_of_left_out_ = 0;
   OffCpuTimes off_cpu_;
   std::size_t off_cpu_event_ = 0;     // the one of which off_cpu_ is, if there is one
   std::vector<std::int64_t> values_;  // of one row

@@ -122,7 +122,10 @@ std::uint64_t TimeOf(const PerfHeader& header, const PerfRecord& record) {
   return from_end > record.body.size() ? 0 : WordAt(record.body, record.body.size() - from_end);
 }
 
-std::uint32_t ThreadOf(const PerfHeader& header, const PerfRecord& record) {
+namespace {
+
+// The process, and in the upper half the thread, that a record ends with; 0 if it does not.
+std::uint64_t TaskOf(const PerfHeader& header, const PerfRecord& record) {
   if (header.events.empty()) return 0;
   const PerfEvent& event = header.events[0];
   if (!event.has_ids_in_all_records || (event.sample_type & kPerfThread) == 0) return 0;
@@ -130,9 +133,23 @@ std::uint32_t ThreadOf(const PerfHeader& header, const PerfRecord& record) {
       BytesOf(event.sample_type,
               kPerfThread | kPerfTime | kPerfId | kPerfStreamId | kPerfCpu | kPerfIdentifier);
   if (from_end > record.body.size()) return 0;
-  constexpr unsigned kThreadShift = 32;  // behind the process
-  return static_cast<std::uint32_t>(WordAt(record.body, record.body.size() - from_end) >>
-                                    kThreadShift);
+  return WordAt(record.body, record.body.size() - from_end);
+}
+
+}  // namespace
+
+std::uint32_t ThreadOf(const PerfHeader& header, const PerfRecord& record) {
+  constexpr unsigned kThreadShift = 32;
+  return static_cast<std::uint32_t>(TaskOf(header, record) >> kThreadShift);
+}
+
+std::uint32_t ProcessOf(const PerfHeader& header, const PerfRecord& record) {
+  return static_cast<std::uint32_t>(TaskOf(header, record));
+}
+
+bool IsExec(const PerfRecord& record) {
+  constexpr std::uint16_t kExec = 1 << 13;  // PERF_RECORD_MISC_COMM_EXEC
+  return (record.misc & kExec) != 0;
 }
 
 bool IsSwitchOut(const PerfRecord& record) {
@@ -263,6 +280,7 @@ absl::Status PerfOrder::Give(std::uint64_t until) {
         std::span<const std::byte>(bytes_).subspan(place->offset, place->bytes)};
     if (absl::Status status = sink_(record, place->time); !status.ok()) return status;
   }
+  given_until_ = until;
   places_.erase(places_.begin(), first_left);
   std::vector<std::byte> left;
   for (Place& place : places_) {

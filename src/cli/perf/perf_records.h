@@ -79,6 +79,10 @@ absl::StatusOr<std::size_t> ParseRecord(std::span<const std::byte> bytes, PerfRe
 std::uint64_t TimeOf(const PerfHeader& header, const PerfRecord& record);
 // The thread of a record of the kernel that is no sample; 0 if the record does not say it.
 std::uint32_t ThreadOf(const PerfHeader& header, const PerfRecord& record);
+// The same of its process.
+std::uint32_t ProcessOf(const PerfHeader& header, const PerfRecord& record);
+// True if a record of type kComm says that the process has executed a program.
+bool IsExec(const PerfRecord& record);
 // True if a record of a switch says that its thread goes off the CPU, not onto it.
 bool IsSwitchOut(const PerfRecord& record);
 // The index of a sample's event.
@@ -127,6 +131,8 @@ class PerfOrder {
   // Gives all records up to `time`, than which no earlier one can come.
   absl::Status EndAt(std::uint64_t time) { return Give(time); }
   absl::Status Finish() { return Give(~std::uint64_t{0}); }
+  // The records up to that time have been given.
+  [[nodiscard]] std::uint64_t given_until() const { return given_until_; }
 
  private:
   struct Place {
@@ -144,6 +150,7 @@ class PerfOrder {
   std::vector<std::byte> bytes_;
   std::uint64_t newest_ = 0;
   std::uint64_t newest_of_last_round_ = 0;
+  std::uint64_t given_until_ = 0;
 };
 
 }  // namespace strobe::internal

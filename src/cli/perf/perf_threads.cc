@@ -14,9 +14,8 @@
 namespace strobe::internal {
 namespace {
 
-// Of a record's `misc`.
-constexpr std::uint16_t kIsExec = 1 << 13;    // of kComm
-constexpr std::uint16_t kIsMadeUp = 1 << 13;  // of kFork: the child says itself what it has mapped
+// Of a record's `misc`, of kFork: the child says itself what it has mapped.
+constexpr std::uint16_t kIsMadeUp = 1 << 13;
 
 constexpr std::uint32_t kEnded = ~std::uint32_t{0};  // the id of what is on no list any more
 
@@ -37,6 +36,23 @@ void PerfThreads::Take(const PerfRecord& record) {
 void PerfThreads::Begin(Thread& thread, std::uint32_t process) {
   thread.process = process;
   if (!std::exchange(thread.is_alive, true)) ++processes_[process].alive;
+}
+
+// What is known of a process ends with its last thread: another one may get its id.
+void PerfThreads::End(Thread& thread) {
+  if (!std::exchange(thread.is_alive, false)) return;
+  Process& owner = processes_[thread.process];
+  if (owner.alive == 0 || --owner.alive > 0) return;
+  owner.is_left_out = false;
+  table_.Exit(thread.process);
+}
+
+// The thread that executes a program gets the id of its process. The others have ended.
+void PerfThreads::EndOthers(std::uint32_t process, std::uint32_t than) {
+  if (processes_[process].alive < 2) return;
+  for (auto& [id, thread] : threads_) {
+    if (thread.process == process && id != than) End(thread);
+  }
 }
 
 PerfThreads::Thread& PerfThreads::ThreadOf(std::uint32_t process, std::uint32_t thread) {
@@ -81,12 +97,14 @@ void PerfThreads::TakeName(const PerfRecord& record) {
   const auto id = fields.Take<std::uint32_t>();
   const std::string_view name = fields.TakeText(fields.remaining());
   if (!fields.ok()) return;
-  const bool is_exec = (record.misc & kIsExec) != 0;
+  const bool is_exec = IsExec(record);
   if (is_exec) {
     table_.Exec(process);
     processes_[process].is_left_out = false;
+    processes_[process].losses = losses_;
   }
   SetName(process, id, name, is_exec);
+  if (is_exec) EndOthers(process, id);
 }
 
 void PerfThreads::TakeFork(const PerfRecord& record) {
@@ -109,23 +127,23 @@ void PerfThreads::TakeFork(const PerfRecord& record) {
   forked.container = from.container;
   forked.is_left_out = from.is_left_out;
   forked.is_looked_up = false;
+  forked.losses = from.losses;
 }
 
 void PerfThreads::TakeExit(const PerfRecord& record) {
   PerfFields fields(record.body);
-  const auto process = fields.Take<std::uint32_t>();
-  fields.Take<std::uint32_t>();  // the parent
+  fields.TakeBytes(2 * sizeof(std::uint32_t));  // the process, and its parent
   const auto found = threads_.find(fields.Take<std::uint32_t>());
-  if (!fields.ok() || found == threads_.end() || !std::exchange(found->second.is_alive, false))
-    return;
-  std::uint32_t& alive = processes_[found->second.process].alive;
-  if (alive == 0 || --alive > 0) return;
-  table_.Exit(process);
+  if (fields.ok() && found != threads_.end()) End(found->second);
 }
 
 bool PerfThreads::IsLeftOut(std::uint32_t process) const {
   const auto found = processes_.find(process);
   return found != processes_.end() && found->second.is_left_out;
+}
+
+bool PerfThreads::TakeDoubt(std::uint32_t process) {
+  return losses_ != 0 && std::exchange(processes_[process].losses, losses_) != losses_;
 }
 
 bool PerfThreads::IsAlive(std::uint32_t thread) const {

@@ -40,9 +40,16 @@ class PerfThreads {
   void UseMachine();
   // Finish leaves the labels of the process, also if there is one process.
   void KeepProcesses() { keeps_processes_ = true; }
-  // The process, and what it forks, is none of the profile until it executes another program.
-  void LeaveOut(std::uint32_t process) { processes_[process].is_left_out = true; }
+  // The process, and what it forks, is none of the profile until it executes another program or
+  // ends.
+  void LeaveOut(std::uint32_t process, bool is_left_out = true) {
+    processes_[process].is_left_out = is_left_out;
+  }
   [[nodiscard]] bool IsLeftOut(std::uint32_t process) const;
+  // Records are lost: what they would have said of processes that began before is in doubt.
+  void NoteLoss() { ++losses_; }
+  // True of a process in doubt, once for each loss.
+  [[nodiscard]] bool TakeDoubt(std::uint32_t process);
   // The number of a thread's labels: its id, its name, and its process's.
   std::uint32_t LabelsOf(std::uint32_t process, std::uint32_t thread);
   // False if a record has said that the thread has ended.
@@ -70,6 +77,7 @@ class PerfThreads {
     std::uint32_t alive = 0;    // threads
     bool is_looked_up = false;  // in /proc, since its name is known
     bool is_left_out = false;
+    std::uint32_t losses = 0;  // of records, until it was last in no doubt
   };
 
   // An estimate, with the tables that find a thread and its process.
@@ -82,12 +90,15 @@ class PerfThreads {
   void TakeExit(const PerfRecord& record);
   Thread& ThreadOf(std::uint32_t process, std::uint32_t thread);
   void Begin(Thread& thread, std::uint32_t process);
+  void End(Thread& thread);
+  void EndOthers(std::uint32_t process, std::uint32_t than);
 
   ProfileBuilder& builder_;
   ProcessTable& table_;
   bool uses_proc_ = false;
   bool is_machine_ = false;
   bool keeps_processes_ = false;
+  std::uint32_t losses_ = 0;
   absl::flat_hash_map<std::uint32_t, Thread> threads_;  // by id
   absl::flat_hash_map<std::uint32_t, Process> processes_;
 };

@@ -18,6 +18,13 @@ std::string StatusValue(std::uint32_t id, std::string_view key);
 // The same as a number; 0 if it is none.
 std::uint32_t StatusNumber(std::uint32_t id, std::string_view key);
 
+// False if /proc is that of another PID namespace than this process's: its ids are others.
+bool IsProcOwn();
+// A process in another PID namespace calls threads and processes by other ids. These find the
+// thread of `process`, or its child, that `process` calls `id`; 0 if there is none.
+std::uint32_t ThreadCalled(std::uint32_t process, std::uint32_t id);
+std::uint32_t ChildCalled(std::uint32_t process, std::uint32_t id);
+
 // The kernel keeps so many bytes of the name of a program.
 inline constexpr std::size_t kMaxCommBytes = 15;
 // What the user has called a process: `comm`, its name by the kernel, and what the kernel has cut

@@ -14,6 +14,6 @@ void OutsideRecording::Attach(std::uint32_t /*process*/) {}
 void OutsideRecording::End() {}
 std::optional<LoadedProfile> OutsideRecording::Take() { return std::nullopt; }
 std::uint64_t OutsideRecording::samples() const { return 0; }
-std::string OutsideRecording::refusal() const { return {}; }
+OutsideRefusal OutsideRecording::TakeRefusal() { return {}; }
 
 }  // namespace strobe::internal

@@ -17,14 +17,14 @@ namespace {
 
 // What other libraries and the command read; their tests compare. A program that does not link them
 // may be started beside one that does.
-constexpr std::array<std::string_view, 20> kOfOtherParts{
-    "STROBE_HTTP_TIMEOUT_S",   "STROBE_HTTP_ATTEMPTS", "STROBE_SPOOL_DIRECTORY",
-    "STROBE_SPOOL_BYTES",      "STROBE_SPOOL_AGE_S",   "STROBE_CA_FILE",
-    "STROBE_PARCA_URL",        "STROBE_PARCA_JOB",     "STROBE_PARCA_LABELS",
-    "STROBE_PARCA_TOKEN",      "STROBE_POST_URL",      "STROBE_POST_HEADERS",
-    "STROBE_PULL_ADDRESS",     "STROBE_PULL_PORT",     "STROBE_PULL_TOKEN",
-    "STROBE_PULL_MAX_SECONDS", "STROBE_WORKER_OUTPUT", kRecordingVariable,
-    kRecordingUntilVariable,   kMessagesVariable};
+constexpr std::array<std::string_view, 21> kOfOtherParts{
+    "STROBE_HTTP_TIMEOUT_S",   "STROBE_HTTP_ATTEMPTS",    "STROBE_SPOOL_DIRECTORY",
+    "STROBE_SPOOL_BYTES",      "STROBE_SPOOL_AGE_S",      "STROBE_CA_FILE",
+    "STROBE_PARCA_URL",        "STROBE_PARCA_JOB",        "STROBE_PARCA_LABELS",
+    "STROBE_PARCA_TOKEN",      "STROBE_POST_URL",         "STROBE_POST_HEADERS",
+    "STROBE_PULL_ADDRESS",     "STROBE_PULL_PORT",        "STROBE_PULL_TOKEN",
+    "STROBE_PULL_MAX_SECONDS", "STROBE_WORKER_OUTPUT",    kRecordingVariable,
+    kRecordingUntilVariable,   kRecordingFiltersVariable, kMessagesVariable};
 // The project's own tests.
 constexpr std::string_view kTestPrefix = "STROBE_TEST_";
 constexpr std::size_t kMaxShownBytes = 100;

@@ -10,12 +10,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
 #include "../../process/linux/attach_request.h"
+#include "../../process/linux/call_filters.h"
 #include "../../process/linux/program_file.h"
+#include "strobe/core/settings/known_variables.h"
 
 namespace strobe::internal {
 namespace {
@@ -47,6 +50,14 @@ std::string_view ValueIn(char* const* environment, std::string_view name) {
       return variable.substr(name.size() + 1);
   }
   return {};
+}
+
+// A filter that has come since the recording began may end the process at a call that is ours.
+bool HasFurtherFilter(char* const* environment) {
+  const std::string_view known = ValueIn(environment, kRecordingFiltersVariable);
+  int before = 0;
+  std::from_chars(known.data(), known.data() + known.size(), before);
+  return CountCallFilters() != before;
 }
 
 // A connection to the command; -1 if it does not listen, or too many others ask.
@@ -117,6 +128,7 @@ OutsideProgram::OutsideProgram(const char* path, char* const* environment) noexc
   // Who takes the library away wants no recording.
   if (folder.empty() || preload.find(kPreloadLibrary) == std::string_view::npos) return;
   const KeptState kept;
+  if (HasFurtherFilter(environment)) return;
   const ProgramFile program = JudgeProgramFile(path);
   if (!program.LoadsNoLibrary()) return;
   folder_ = folder;
@@ -126,6 +138,7 @@ OutsideProgram::OutsideProgram(const char* path, char* const* environment) noexc
 OutsideProgram::~OutsideProgram() {
   if (connection_ < 0) return;
   const KeptState kept;
+  shutdown(connection_, SHUT_RDWR);  // a fork of another thread may have inherited it
   close(connection_);
 }
 
@@ -135,8 +148,7 @@ void OutsideProgram::AskBeforeExec() noexcept {
   connection_ = Connect(folder_);
   if (connection_ < 0) return;
   const AttachRequest request{
-      .id = has_other_rights_ ? getpid() : gettid(),
-      .time = has_other_rights_ ? AttachTime::kAfterwards : AttachTime::kAtExec};
+      .id = gettid(), .time = has_other_rights_ ? AttachTime::kAfterExec : AttachTime::kAtExec};
   if (!Send(connection_, request) || has_other_rights_) return;
   AwaitAnswer(connection_);
 }
@@ -151,7 +163,7 @@ void OutsideProgram::AskAfterSpawn(pid_t child) noexcept {
   if (folder_.empty()) return;
   const KeptState kept;
   connection_ = Connect(folder_);
-  if (connection_ >= 0) Send(connection_, {.id = child, .time = AttachTime::kAfterwards});
+  if (connection_ >= 0) Send(connection_, {.id = child, .time = AttachTime::kNow});
 }
 
 }  // namespace strobe::internal

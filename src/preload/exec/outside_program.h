@@ -33,7 +33,8 @@ class OutsideProgram {
   static constexpr int kLongestAnswerMs = 100;
 
   // The program at `path`, which gets `environment`. One that loads a library, or whose environment
-  // has no recording, is no such program: the other functions do nothing.
+  // has no recording, is no such program: the other functions do nothing. The same if this
+  // thread has another number of filters of system calls than the command had (call_filters.h).
   OutsideProgram(const char* path, char* const* environment) noexcept;
   ~OutsideProgram();
   OutsideProgram(const OutsideProgram&) = delete;

@@ -5,8 +5,11 @@
 //   connects, sends a request       ------->
 //                                   <-------  kAtExec: one byte, once the events are there
 //   executes                                  kAtExec: the events begin
-//   the connection ends with that   ------->  kAfterwards: attaches to what runs by then
+//   the connection ends with that   ------->  kAfterExec: attaches to what runs by then
 //   or sends a byte: exec has failed ------>  takes the events away
+//
+// Which process asks, the system says (SO_PEERCRED). The ids of a request are those of the asking
+// process's PID namespace.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +26,13 @@ inline constexpr std::string_view kAttachSocket = "attach";
 inline constexpr std::string_view kPreloadLibrary = "/libstrobe-preload";
 
 enum class AttachTime : std::uint32_t {
-  kAtExec,      // the thread will execute the program
-  kAfterwards,  // the process will run it when the connection ends
+  kAtExec,     // a thread of the process will execute the program
+  kAfterExec,  // the same, and only then events can be opened
+  kNow,        // a child of the process runs the program
 };
 
 struct AttachRequest {
-  std::int32_t id = 0;  // of a thread of the process that asks; of kAfterwards, it or its child
+  std::int32_t id = 0;  // of the thread, or of the child
   AttachTime time{};
 };
 

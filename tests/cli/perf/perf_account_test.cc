@@ -7,11 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "../../../src/cli/perf/proc_files.h"
 #include "../made_profile.h"
 #include "../perf_bytes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "process/fake_image.h"
+#include "strobe/platform/native.h"
 
 namespace strobe::internal {
 namespace {
@@ -147,6 +149,50 @@ TEST_F(PerfAccountTest, AProcessThatSamplesItselfIsLeftOutUntilItExecutes) {
   EXPECT_THAT(RowsOf(loaded), ElementsAre("? 1 1000", "? 1 1000", "? 1 1000"));
   for (const std::size_t row : {0, 1, 2})
     EXPECT_NE(loaded.profile.Labels(row).Number(PerfThreads::kProcessLabel), 0);
+}
+
+TEST_F(PerfAccountTest, WhatIsLostOfAProcessThatIsLeftOutIsNotLost) {
+  constexpr std::uint32_t kOther = 0x3FFFFFFE;  // none of this machine's
+  constexpr std::uint32_t kLeftOut = 0x3FFFFFFF;
+  AddEvent(PerfEvent::kSoftware, 1);
+  account_.LeaveOut("libours");
+  EXPECT_TRUE(SampleOf(kOther, 10, kOther, 5, 1000).ok());
+  Take(PerfRecordType::kMmap2, MapBody(kLeftOut, 0x5000, 0x1000, 0, "/lib/libours.so"), 6);
+  const auto lose = [this](std::uint32_t process, std::uint64_t count) {
+    const Bytes of = Join({HalfWord(process), HalfWord(process), Words({7, 10})});
+    Take(PerfRecordType::kLost, Join({Words({10, count}), of}), 7);
+  };
+  lose(kLeftOut, 30);
+  lose(kOther, 10);
+  account_.SetTotals(std::vector<PerfAccount::Total>{{.lost = 38, .amount = 90'000}});
+  EXPECT_EQ(account_.counts().lost, 10u);
+  EXPECT_THAT(RowsOf(Finish()), ElementsAre("? 1 1000", "[lost] 10 10000"));
+}
+
+TEST_F(PerfAccountTest, AfterALossProcSaysWhetherAProcessSamplesItself) {
+  if (!IsProcOwn()) GTEST_SKIP() << "there is no /proc";
+  AddEvent(PerfEvent::kSoftware, 1);
+  const auto own = static_cast<std::uint32_t>(NativePlatform::ProcessId());
+  account_.LeaveOut("libc.so");  // this process has it, and no record has said so
+  EXPECT_TRUE(SampleOf(own, 10, own, 5, 1000).ok());
+  EXPECT_EQ(account_.counts().samples, 1u);
+  const Bytes of = Join({HalfWord(42), HalfWord(42), Words({6, 10})});
+  Take(PerfRecordType::kLost, Join({Words({10, 3}), of}), 6);
+  EXPECT_TRUE(SampleOf(own, 10, own, 7, 1000).ok());
+  EXPECT_EQ(account_.counts().samples, 1u);
+}
+
+TEST_F(PerfAccountTest, AProcessThatRunsAlreadyIsNotWhatItsIdWasBefore) {
+  if (!IsProcOwn()) GTEST_SKIP() << "there is no /proc";
+  AddEvent(PerfEvent::kSoftware, 1);
+  const auto own = static_cast<std::uint32_t>(NativePlatform::ProcessId());
+  account_.LeaveOut("libours");
+  Take(PerfRecordType::kMmap2, MapBody(own, 0x5000, 0x1000, 0, "/lib/libours.so"), 4);
+  EXPECT_TRUE(SampleOf(own, 10, own, 5, 1000).ok());
+  EXPECT_EQ(account_.counts().samples, 0u);
+  EXPECT_TRUE(account_.Attach(own).ok());
+  EXPECT_TRUE(SampleOf(own, 10, own, 7, 1000).ok());
+  EXPECT_EQ(account_.counts().samples, 1u);
 }
 
 TEST_F(PerfAccountTest, TwoClocksHaveTwoColumns) {

@@ -120,6 +120,38 @@ TEST_F(PerfThreadsTest, AThreadThatHasEndedIsNotAlive) {
   EXPECT_EQ(LabelsOf(42, 42).Text(PerfThreads::kProcessNameLabel), "main") << "late samples";
 }
 
+TEST_F(PerfThreadsTest, WhatIsLeftOutEndsWithTheProcess) {
+  Take(PerfRecordType::kComm, NameBody(42, 42, "main"));
+  threads_.LeaveOut(42);
+  EXPECT_TRUE(threads_.IsLeftOut(42));
+  Take(PerfRecordType::kExit, ForkBody(42, 1, 42, 42));
+  EXPECT_FALSE(threads_.IsLeftOut(42)) << "another process may get the id";
+}
+
+TEST_F(PerfThreadsTest, AThreadThatExecutesGetsTheIdOfItsProcess) {
+  MapCode(42);
+  Take(PerfRecordType::kComm, NameBody(42, 42, "main"));
+  Take(PerfRecordType::kFork, ForkBody(42, 42, 43, 42));
+  Take(PerfRecordType::kExit, ForkBody(42, 1, 42, 42));
+  Take(PerfRecordType::kComm, NameBody(42, 42, "next"), kExecBit);
+  EXPECT_FALSE(threads_.IsAlive(43));
+  EXPECT_TRUE(threads_.IsAlive(42));
+  MapCode(42);
+  Take(PerfRecordType::kExit, ForkBody(42, 1, 42, 42));
+  EXPECT_EQ(table_.Find(42), nullptr) << "it was the last thread";
+}
+
+TEST_F(PerfThreadsTest, EachLossOfRecordsPutsAProcessIntoDoubt) {
+  Take(PerfRecordType::kComm, NameBody(42, 42, "main"));
+  EXPECT_FALSE(threads_.TakeDoubt(42));
+  threads_.NoteLoss();
+  EXPECT_TRUE(threads_.TakeDoubt(42));
+  EXPECT_FALSE(threads_.TakeDoubt(42));
+  threads_.NoteLoss();
+  Take(PerfRecordType::kComm, NameBody(42, 42, "next"), kExecBit);
+  EXPECT_FALSE(threads_.TakeDoubt(42)) << "what it has mapped comes behind that";
+}
+
 TEST_F(PerfThreadsTest, EachRowOfAMachineSaysItsProcess) {
   threads_.UseMachine();
   Take(PerfRecordType::kComm, NameBody(42, 42, "one"), kExecBit);

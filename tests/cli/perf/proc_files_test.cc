@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/test_system.h"
+#include "strobe/platform/native.h"
 
 namespace strobe::internal {
 namespace {
@@ -38,6 +39,16 @@ TEST(WholeProcessName, IsWhatTheKernelKeepsWhereNothingSaysMore) {
 TEST(ContainerOf, IsUnknownForAProcessThatIsNotThere) {
   constexpr std::uint32_t kNone = 0xFFFFFFFF;
   EXPECT_EQ(ContainerOf(kNone), std::nullopt);
+}
+
+TEST(ThreadCalled, AndItsChildAreThoseOfTheProcess) {
+  if (!IsProcOwn()) GTEST_SKIP() << "there is no /proc";
+  const auto own = static_cast<std::uint32_t>(NativePlatform::ProcessId());
+  const std::uint32_t parent = StatusNumber(own, "PPid");
+  EXPECT_EQ(ThreadCalled(own, own), own);
+  EXPECT_EQ(ThreadCalled(own, parent), 0U);
+  EXPECT_EQ(ChildCalled(parent, own), own);
+  EXPECT_EQ(ChildCalled(own, own), 0U);
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +15,7 @@
 #include <thread>
 
 #include "../../../src/process/linux/attach_request.h"
+#include "../../../src/process/linux/call_filters.h"
 #include "platform/test_system.h"
 #include "process/linux/elf_bytes.h"
 
@@ -96,7 +99,7 @@ TEST_F(OutsideProgramTest, AChildThatRunsAlreadyIsNamed) {
   command.Accept();
   const AttachRequest request = command.Request();
   EXPECT_EQ(request.id, 12);
-  EXPECT_EQ(request.time, AttachTime::kAfterwards);
+  EXPECT_EQ(request.time, AttachTime::kNow);
   EXPECT_EQ(command.Next(), 0);
 }
 
@@ -131,6 +134,40 @@ TEST_F(OutsideProgramTest, NothingIsAskedForOtherPrograms) {
   EXPECT_FALSE(ask(dynamic, environment_));
   EXPECT_FALSE(ask("/no/such/program", environment_));
   EXPECT_TRUE(ask(path_, environment_));
+}
+
+// As if the recording had begun with another filter than this thread has.
+TEST_F(OutsideProgramTest, NothingIsAskedThatAFilterMayForbid) {
+  Command command(folder_.path());
+  command.DoNotWait();
+  const std::string filters = "STROBE_RECORDING_FILTERS=";
+  std::string as_before = filters + std::to_string(CountCallFilters());
+  std::string another = filters + std::to_string(CountCallFilters() + 1);
+  const auto ask = [&](std::string& variable) {
+    char* environment[] = {preload_.data(), recording_.data(), variable.data(), nullptr};
+    OutsideProgram outside(path_.c_str(), environment);
+    outside.AskAfterSpawn(12);
+    return command.IsAsked();
+  };
+  EXPECT_FALSE(ask(another));
+  EXPECT_TRUE(ask(as_before));
+}
+
+// As a fork of another thread does meanwhile.
+TEST_F(OutsideProgramTest, AConnectionEndsAlsoIfAForkHasInheritedIt) {
+  Command command(folder_.path());
+  pid_t heir = 0;
+  {
+    OutsideProgram outside(path_.c_str(), environment_);
+    outside.AskAfterSpawn(12);
+    heir = fork();
+    while (heir == 0) pause();
+  }
+  command.Accept();
+  EXPECT_EQ(command.Request().id, 12);
+  EXPECT_EQ(command.Next(), 0);
+  kill(heir, SIGKILL);
+  waitpid(heir, nullptr, 0);
 }
 
 TEST(ExecutedPathTest, NamesAreLookedUpInPath) {

@@ -21,6 +21,8 @@ inline constexpr const char* kRecordingVariable = "STROBE_RECORDING";
 // `strobe record --duration` sets it for the programs that it records; they and their workers end
 // their sessions then.
 inline constexpr const char* kRecordingUntilVariable = "STROBE_RECORDING_UNTIL_NS";
+// The number of filters of system calls that `strobe record` has itself, if it has some.
+inline constexpr const char* kRecordingFiltersVariable = "STROBE_RECORDING_FILTERS";
 // By the monotonic clock, from the variable's value. INT64_MAX, which never comes, if the variable
 // has none or says no time.
 std::int64_t RecordingUntilNs(const std::optional<std::string>& value);

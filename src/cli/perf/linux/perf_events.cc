@@ -21,6 +21,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "file_shares.h"
 #include "perf/proc_files.h"
 #include "strobe/process/mapping.h"
 #include "strobe/process/perf_registers.h"
@@ -138,7 +139,7 @@ void PerfEvents::FindWhatMayBeSeen(const PerfTarget& target) {
 }
 
 absl::Status PerfEvents::AddOne(std::size_t request, std::size_t cpu, const PerfTarget& target) {
-  if (opened_.size() >= kMaxDescriptors) return Refused(EMFILE, request, target);
+  if (opened_.size() >= FileShares::OfThisProcess().events) return Refused(EMFILE, request, target);
   absl::StatusOr<Descriptor> opened = Open(request, cpus_[cpu], target);
   if (!opened.ok()) return opened.status();
   const int descriptor = opened->get();
@@ -150,7 +151,7 @@ absl::Status PerfEvents::AddOne(std::size_t request, std::size_t cpu, const Perf
   std::uint64_t id = 0;
   if (ioctl(descriptor, PERF_EVENT_IOC_ID, &id) != 0) return Refused(errno, request, target);
   header_.events_by_id[id] = static_cast<std::uint32_t>(request);
-  opened_.push_back({*std::move(opened), request, target.id});
+  opened_.push_back({*std::move(opened), request, target.id, id});
   return absl::OkStatus();
 }
 
@@ -167,15 +168,30 @@ void PerfEvents::CloseFrom(std::size_t first) {
       if (ring != nullptr && ring->descriptor() == descriptor) ring.reset();
     }
     std::erase_if(polled_, [&](const pollfd& polled) { return polled.fd == descriptor; });
+    NoteClosed(opened_[i]);
   }
   opened_.resize(first);
 }
 
 bool PerfEvents::Remove(int thread) {
-  const auto is_of_thread = [&](const Opened& opened) {
-    return opened.target == thread && !HasRing(opened);
-  };
-  return std::erase_if(opened_, is_of_thread) > 0;
+  return std::erase_if(opened_, [&](const Opened& opened) {
+           if (opened.target != thread || HasRing(opened)) return false;
+           NoteClosed(opened);
+           return true;
+         }) > 0;
+}
+
+void PerfEvents::Rename(int thread, int to) {
+  for (Opened& opened : opened_) {
+    if (opened.target == thread) opened.target = to;
+  }
+}
+
+void PerfEvents::NoteClosed(const Opened& opened) { closed_.push_back({opened.id, Now()}); }
+
+void PerfEvents::ForgetClosed(std::uint64_t until) {
+  for (; !closed_.empty() && closed_.front().time <= until; closed_.pop_front())
+    header_.events_by_id.erase(closed_.front().id);
 }
 
 void PerfEvents::CloseEnded() {
@@ -187,6 +203,7 @@ void PerfEvents::CloseEnded() {
   std::erase_if(opened_, [&](const Opened& opened) {
     if ((all[index++].revents & POLLHUP) == 0 || HasRing(opened)) return false;
     AddTotal(opened, ended_[opened.request]);
+    NoteClosed(opened);
     return true;
   });
 }

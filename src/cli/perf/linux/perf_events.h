@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -60,20 +61,25 @@ class PerfEvents {
  public:
   // All rings together. With many CPUs each is smaller.
   static constexpr std::size_t kMaxRingBytes = std::size_t{256} << 20;
-  static constexpr std::size_t kMaxDescriptors = std::size_t{1} << 18;
 
   explicit PerfEvents(PerfEventOptions options);
 
   // Opens the events of a target. They begin at once, or at the thread's next exec. NotFound if the
-  // thread has ended. Other errors say what forbids it. After an error the target has no event.
+  // thread has ended. ResourceExhausted if events have their share of the files that this
+  // process may open (FileShares). Other errors say what forbids it. After an error the target has
+  // no event.
   absl::Status Add(const PerfTarget& target);
   // Remove and CloseEnded require that the first target, which has the rings, lives on.
   // Takes the events that were added of a thread away, with those that others have inherited of it.
   // False if it has none.
   bool Remove(int thread);
+  // The thread goes on under another id: that of its process, once it has executed a program.
+  void Rename(int thread, int to);
   // Closes the events of targets that have ended, with all that has inherited them. What they have
   // counted stays in Totals.
   void CloseEnded();
+  // The account has all records up to that time. Events that were closed before need no id there.
+  void ForgetClosed(std::uint64_t until);
   void Stop();
   // The time, in the clock of the records.
   static std::uint64_t Now();
@@ -103,6 +109,11 @@ class PerfEvents {
     Descriptor descriptor;
     std::size_t request = 0;
     int target = -1;  // its id
+    std::uint64_t id = 0;
+  };
+  struct Closed {
+    std::uint64_t id = 0;
+    std::uint64_t time = 0;
   };
 
   [[nodiscard]] perf_event_attr AttributesOf(std::size_t request, const PerfTarget& target) const;
@@ -114,6 +125,7 @@ class PerfEvents {
   [[nodiscard]] bool HasRing(const Opened& opened) const;
   // Closes the events from that index on, with their rings.
   void CloseFrom(std::size_t first);
+  void NoteClosed(const Opened& opened);
   void AddTotal(const Opened& opened, PerfAccount::Total& total) const;
   [[nodiscard]] absl::Status Refused(int error, std::size_t request,
                                      const PerfTarget& target) const;
@@ -124,6 +136,7 @@ class PerfEvents {
   PerfHeader header_;
   std::vector<std::unique_ptr<PerfRing>> rings_;  // one a CPU
   std::vector<Opened> opened_;
+  std::deque<Closed> closed_;              // whose ids the header has, in the order of their times
   std::vector<PerfAccount::Total> ended_;  // of events that were closed, one a request
   std::vector<pollfd>
       polled_;  // the rings, until their first threads end; then what else is waited for

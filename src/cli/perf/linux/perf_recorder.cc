@@ -8,7 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "file_shares.h"
 #include "perf/perf_fields.h"
 #include "perf/proc_files.h"
 #include "strobe/platform/native.h"
@@ -21,8 +23,6 @@ namespace {
 constexpr int kMaxRounds = 64;
 // Of the descendants of a process, those of so many are looked for.
 constexpr std::size_t kMaxDescendants = 10'000;
-// Files with code: those of a desktop's processes together are some hundreds.
-constexpr std::size_t kMaxImages = 4096;
 // The rings are emptied each time that so many processes have been read.
 constexpr std::size_t kProcessesPerRound = 32;
 const char* const kKernelSymbols = "/proc/kallsyms";
@@ -49,19 +49,14 @@ std::vector<std::uint32_t> DescendantsOf(std::uint32_t process) {
   return descendants;
 }
 
-// The thread that a record of type kFork says has started, or one of type kExit that has ended.
-std::uint32_t ToldThread(const PerfRecord& record) {
-  PerfFields fields(record.body);
-  fields.TakeBytes(2 * sizeof(std::uint32_t));  // two processes
-  return fields.Take<std::uint32_t>();
-}
-
 }  // namespace
 
 PerfRecorder::PerfRecorder(PerfEventOptions options, SymbolSearch search)
     : events_(std::move(options)),
       account_(events_.header(), NativePlatform::Files(),
-               {.max_images = kMaxImages, .uses_process_roots = true, .search = std::move(search)},
+               {.max_images = FileShares::OfThisProcess().images,
+                .uses_process_roots = true,
+                .search = std::move(search)},
                kKernelSymbols),
       order_([this](const PerfRecord& record, std::uint64_t time) {
         return account_.Take(record, time);
@@ -85,7 +80,7 @@ absl::Status PerfRecorder::Attach(std::uint32_t process) {
     if (absl::Status status = NoteThreads(); !status.ok()) return status;
     bool has_new = false;
     for (const std::uint32_t thread : threads) {
-      if (!threads_.insert(thread).second) continue;
+      if (!AddThread(thread, process)) continue;
       has_new = true;
       const absl::Status status = events_.Add({.id = static_cast<int>(thread), .name = name});
       if (!status.ok()) threads_.erase(thread);
@@ -108,7 +103,7 @@ absl::Status PerfRecorder::AttachDescendants(std::uint32_t process) {
     for (const std::uint32_t descendant : descendants) {
       if (!family.insert(descendant).second) continue;
       has_new = true;
-      if (threads_.contains(descendant)) continue;
+      if (HasEvents(descendant)) continue;
       const absl::Status status = Attach(descendant);
       if (absl::IsPermissionDenied(status)) ++refused_;
       // One that ends meanwhile needs no events.
@@ -130,7 +125,7 @@ absl::Status PerfRecorder::TakeOver(std::uint32_t process) {
 absl::Status PerfRecorder::AttachThread(std::uint32_t thread) {
   const std::uint32_t owner = StatusNumber(thread, "Tgid");
   if (owner == 0) return absl::NotFoundError(absl::StrCat("there is no thread ", thread));
-  if (!threads_.insert(thread).second) return absl::OkStatus();
+  if (!AddThread(thread, owner)) return absl::OkStatus();
   const absl::Status status = events_.Add({.scope = PerfTarget::Scope::kThread,
                                            .id = static_cast<int>(thread),
                                            .name = absl::StrCat("thread ", thread)});
@@ -156,9 +151,26 @@ absl::Status PerfRecorder::AttachMachine(std::optional<int> cgroup) {
   return absl::OkStatus();
 }
 
-absl::Status PerfRecorder::AttachAtExec(std::uint32_t thread, const std::string& name) {
+bool PerfRecorder::AddThread(std::uint32_t thread, std::uint32_t process) {
+  if (HasEvents(thread)) return false;
+  threads_[thread] = {process, PerfEvents::Now()};
+  return true;
+}
+
+bool PerfRecorder::HasEvents(std::uint32_t thread) const {
+  const auto found = threads_.find(thread);
+  return found != threads_.end() && !found->second.has_ended;
+}
+
+void PerfRecorder::SetThread(std::uint32_t thread, const Attached& attached) {
+  Attached& place = threads_[thread];
+  if (place.since <= attached.since) place = attached;
+}
+
+absl::Status PerfRecorder::AttachAtExec(std::uint32_t process, std::uint32_t thread,
+                                        const std::string& name) {
   if (absl::Status status = NoteThreads(); !status.ok()) return status;
-  if (!threads_.insert(thread).second)
+  if (!AddThread(thread, process))
     return absl::AlreadyExistsError(absl::StrCat(name, " has events already"));
   absl::Status status = events_.Add(
       {.id = static_cast<int>(thread), .name = name, .begin = PerfTarget::Begin::kAtExec});
@@ -182,11 +194,34 @@ absl::Status PerfRecorder::BeginMany(Many many) {
                       .begin = PerfTarget::Begin::kNever});
 }
 
+void PerfRecorder::NoteThread(const PerfRecord& record, std::uint64_t time) {
+  PerfFields fields(record.body);
+  const auto process = fields.Take<std::uint32_t>();
+  if (record.type == PerfRecordType::kComm) {
+    if (IsExec(record)) NoteExec(process, time);
+    return;
+  }
+  fields.Take<std::uint32_t>();  // the parent
+  const auto thread = fields.Take<std::uint32_t>();
+  SetThread(thread, {process, time, record.type == PerfRecordType::kExit});
+}
+
+void PerfRecorder::NoteExec(std::uint32_t process, std::uint64_t time) {
+  for (auto& [thread, attached] : threads_) {
+    if (thread == process || attached.process != process || attached.since > time) continue;
+    if (!attached.has_ended) events_.Rename(static_cast<int>(thread), static_cast<int>(process));
+    attached = {process, time, true};
+  }
+  SetThread(process, {process, time});
+}
+
 absl::Status PerfRecorder::NoteThreads() {
   return events_.Drain([this](const PerfRecord& record) {
-    if (record.type == PerfRecordType::kFork) threads_.insert(ToldThread(record));
-    if (record.type == PerfRecordType::kExit) threads_.erase(ToldThread(record));
-    return order_.Add(record, TimeOf(events_.header(), record));
+    const std::uint64_t time = TimeOf(events_.header(), record);
+    if (record.type == PerfRecordType::kFork || record.type == PerfRecordType::kExit ||
+        record.type == PerfRecordType::kComm)
+      NoteThread(record, time);
+    return order_.Add(record, time);
   });
 }
 
@@ -205,7 +240,12 @@ absl::Status PerfRecorder::TakeRecords() {
     return absl::OkStatus();
   AwaitKernel();
   if (has_many_) events_.CloseEnded();
-  return order_.EndRound();
+  if (absl::Status status = order_.EndRound(); !status.ok()) return status;
+  events_.ForgetClosed(order_.given_until());
+  absl::erase_if(threads_, [this](const auto& entry) {
+    return entry.second.has_ended && entry.second.since <= order_.given_until();
+  });
+  return absl::OkStatus();
 }
 
 absl::StatusOr<LoadedProfile> PerfRecorder::EndPeriod() {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "perf/jit_names.h"
@@ -40,9 +40,9 @@ class PerfRecorder {
   // Records all that runs on this machine, or in the control group whose directory `cgroup` is. Of
   // processes that this user may not look into, the code has no names, which a comment says.
   absl::Status AttachMachine(std::optional<int> cgroup);
-  // Records a thread, which messages call `name`, from its next exec on, and what it starts then. A
-  // thread whose events are there already has no others.
-  absl::Status AttachAtExec(std::uint32_t thread, const std::string& name);
+  // Records a thread of a process, which messages call `name`, from its next exec on, and what it
+  // starts then. A thread whose events are there already has no others: AlreadyExists.
+  absl::Status AttachAtExec(std::uint32_t process, std::uint32_t thread, const std::string& name);
   // That thread executes nothing. Events that it has inherited stay.
   void Detach(std::uint32_t thread);
 
@@ -78,13 +78,27 @@ class PerfRecorder {
   absl::Status TakeOver(std::uint32_t process);
   // Takes the records that have come, and notes which threads have events.
   absl::Status NoteThreads();
+  void NoteThread(const PerfRecord& record, std::uint64_t time);
+  // The process has executed a program: one thread is left, with the id of the process.
+  void NoteExec(std::uint32_t process, std::uint64_t time);
+  // True if the thread had no events.
+  bool AddThread(std::uint32_t thread, std::uint32_t process);
 
   PerfEvents events_;
   JitNames jit_names_;
   PerfAccount account_;
   PerfOrder order_;
-  // Threads that run and whose events are there, opened or inherited.
-  absl::flat_hash_set<std::uint32_t> threads_;
+  // A thread whose events are there, opened or inherited. What has ended is kept until all records
+  // of before are taken: the rings come one after the other, not in the order of their times.
+  struct Attached {
+    std::uint32_t process = 0;
+    std::uint64_t since = 0;  // that is so, by the records' clock
+    bool has_ended = false;
+  };
+  [[nodiscard]] bool HasEvents(std::uint32_t thread) const;
+  // What a record of that time says. Nothing if a later one has said more.
+  void SetThread(std::uint32_t thread, const Attached& attached);
+  absl::flat_hash_map<std::uint32_t, Attached> threads_;
   bool has_many_ = false;
   std::future<std::shared_ptr<const KernelSymbols>> kernel_;  // until they are there
   std::vector<PerfAccount::Total> totals_;                    // at the end of the last period

@@ -17,15 +17,19 @@
 namespace strobe {
 namespace STROBE_HIDDEN internal {
 
+// Programs that are not recorded, and why the first is not, which may be known before any program
+// asks.
+struct OutsideRefusal {
+  std::string reason;
+  std::uint64_t programs = 0;
+};
+
 // A process that executes such a program asks for it first (attach_request.h): then the program has
 // perf events from its first instruction on, and so has all that it starts. Of what it starts, a
 // process that loads the library samples itself, and is left out. There are no events until a
 // process asks.
 class OutsideRecording {
  public:
-  // Processes that are being answered, or about to execute. Further ones are refused.
-  static constexpr std::size_t kMaxAsking = 64;
-
   // Listens in `folder`, which is open. `options` must outlive the recording. If the system refuses
   // that, nothing is recorded from outside.
   OutsideRecording(const RecordOptions& options, const std::string& folder);
@@ -46,8 +50,8 @@ class OutsideRecording {
   std::optional<LoadedProfile> Take();
   // The samples since the last call of Take.
   [[nodiscard]] std::uint64_t samples() const;
-  // Why something that asked is not recorded; empty if all was.
-  [[nodiscard]] std::string refusal() const;
+  // What has been refused since the last call.
+  OutsideRefusal TakeRefusal();
 
  private:
   class Serving;

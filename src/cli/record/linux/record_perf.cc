@@ -118,7 +118,8 @@ int PerfRecording::RunCommand(const std::string& path) {
   const absl::Status attached =
       options_.is_machine
           ? session_.AttachMachine()
-          : session_.recorder().AttachAtExec(static_cast<std::uint32_t>(child.id()), "the command");
+          : session_.recorder().AttachAtExec(static_cast<std::uint32_t>(child.id()),
+                                             static_cast<std::uint32_t>(child.id()), "the command");
   if (!attached.ok()) return output_.Fail(std::string(attached.message()));
   if (const int error = child.Run(); error != 0)
     return output_.Fail(absl::StrCat(name, ": ", std::strerror(error)), kCannotRun);

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../../process/linux/call_filters.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -122,6 +123,8 @@ Variables VariablesFor(const RecordOptions& options, const std::string& library,
     variables.emplace_back("STROBE_RECORD_WORKER_COMMAND", CommandPath().string());
     variables.emplace_back("STROBE_RECORD_WORKER_FALLBACK", "in_process");
   }
+  if (const int filters = CountCallFilters(); filters > 0)
+    variables.emplace_back(kRecordingFiltersVariable, absl::StrCat(filters));
   if (std::getenv("STROBE_EXPORT_PERIOD_S") == nullptr)
     variables.emplace_back("STROBE_RECORD_EXPORT_PERIOD_S", absl::StrCat(ExportPeriodS(options)));
   if (std::getenv("STROBE_EXPORT_ON_SIGNAL") == nullptr)
@@ -165,6 +168,8 @@ class PreloadedRecording {
   void Update();
   // Takes what the programs have exported when the time was over.
   void TakeLast();
+  // If not all profiles could be read, they are left where they are.
+  void KeepUnread(bool has_all);
   // Delivers what has been taken so far. Nothing if the delivery before has not ended: the next one
   // has both.
   void EndPeriod();
@@ -180,7 +185,7 @@ class PreloadedRecording {
   std::uint64_t samples_before_ = 0;  // those that earlier periods have delivered
   BackgroundDelivery delivery_;       // of the period before
   Child& child_;
-  const RecordingFolder folder_;
+  RecordingFolder folder_;
   OutsideRecording outside_{options_, folder_.private_path()};
   RecordingWorker worker_{options_.mode == RecordingMode::kWorker ? folder_.private_path() : ""};
   const RecordedProcesses processes_{absl::StrCat(kRecordingVariable, "=", folder_.shared_path())};
@@ -221,6 +226,7 @@ void PreloadedRecording::TakeLast() {
         kLastTakePeriod, [] {}, SteadyClock::now() + kLastTakePeriod);
     if (has_ended) std::this_thread::sleep_for(kLastTakePeriod);  // others go on
   }
+  KeepUnread(profiles_->Take(folder_.path()));
 }
 
 void PreloadedRecording::EndPeriod() {
@@ -236,7 +242,8 @@ void PreloadedRecording::EndPeriod() {
 }
 
 void PreloadedRecording::BeginDelivery() {
-  profiles_->SetRefusal(outside_.refusal());
+  OutsideRefusal refused = outside_.TakeRefusal();
+  profiles_->SetRefused(refused.programs, std::move(refused.reason));
   profiles_->SetAsked(AskedBesideCpuTime(options_));
   const std::shared_ptr<RecordedProfiles> full = std::move(profiles_);
   profiles_ = std::make_unique<RecordedProfiles>(output_, begin_unix_ns_);
@@ -263,7 +270,14 @@ void PreloadedRecording::Attend() {
   worker_.End();
   if (options_.mode == RecordingMode::kWorker) processes_.AwaitWorkers(kLongestExport);
   outside_.End();
-  profiles_->Take(folder_.path());
+  KeepUnread(profiles_->Take(folder_.path()));
+}
+
+void PreloadedRecording::KeepUnread(bool has_all) {
+  if (has_all) return;
+  folder_.Keep();
+  output_.Fail(absl::StrCat("profiles of processes cannot be opened, and are left: strobe merge ",
+                            folder_.path(), "/*.pb.gz -o FILE; strobe symbolize names them"));
 }
 
 int PreloadedRecording::BeginOutside(const RecordedProgram& program) {

@@ -1,5 +1,7 @@
 #include "record_profile.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -95,19 +97,27 @@ absl::Status NoProfileError(const std::string& refusal) {
 
 }  // namespace
 
-void RecordedProfiles::Take(const std::string& directory) {
-  std::error_code error;
+bool RecordedProfiles::Take(const std::string& directory) {
+  std::error_code listed;
   std::vector<std::filesystem::path> paths;
-  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error))
+  for (std::filesystem::directory_iterator entry(directory, listed), end; !listed && entry != end;
+       entry.increment(listed))
     paths.push_back(entry->path());
+  bool has_all = !listed;
   for (const std::filesystem::path& path : paths) {
     const std::string name = path.filename().string();
     if (!OriginOf(name)) continue;
-    if (absl::Status status = TakeFile(path.string(), name); !status.ok())
-      output_.Fail(std::string(status.message()));
-    std::filesystem::remove(path, error);
+    const absl::Status status = TakeFile(path.string(), name);
+    // Too many files are open, here or in the system.
+    if (absl::IsPermissionDenied(status) && access(path.c_str(), R_OK) == 0) {
+      has_all = false;
+      continue;
+    }
+    if (!status.ok()) output_.Fail(std::string(status.message()));
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
   }
+  return has_all;
 }
 
 void RecordedProfiles::SetOutside(std::optional<LoadedProfile> loaded) {
@@ -174,7 +184,7 @@ absl::Status RecordedProfiles::TakeFile(const std::string& path, std::string_vie
 }
 
 absl::StatusOr<LoadedProfile> RecordedProfiles::Sum(std::uint64_t root_process) {
-  if (empty()) return NoProfileError(refusal_);
+  if (empty()) return NoProfileError(refused_ > 0 ? refusal_ : "");
   const bool is_one = Ids().size() == 1;
   const bool has_directory = output_.has_directory();
   if (outside_ && is_one) PerfThreads::RemoveOnlyProcess(outside_->profile.label_sets);
@@ -248,18 +258,28 @@ void RecordedProfiles::SayCpuTimeAlone(LoadedProfile& sum) const {
   output_.Say(what);
 }
 
+std::string RecordedProfiles::RefusalText() const {
+  if (refused_ == 0) return refusal_;
+  return absl::StrCat("programs that load no library and are not recorded: ", refused_, "; ",
+                      refusal_);
+}
+
 void RecordedProfiles::SayMissing(LoadedProfile& sum, std::size_t processes) const {
   const std::vector<ValueType>& types = sum.profile.value_types;
   const bool has_cpu_time = std::ranges::find(types, "cpu", &ValueType::type) != types.end();
   const std::int64_t missing_ns = MissingNs(used_ns_, SumOf(sum.profile, "cpu"), processes);
-  if (!has_cpu_time || missing_ns == 0) return;
+  if (!has_cpu_time || missing_ns == 0) {
+    if (refused_ == 0) return;
+    sum.comments.push_back(RefusalText());
+    return output_.Say(RefusalText());
+  }
   const std::string what = absl::StrFormat(
       "%.3f s of %.3f s CPU time are not in the profile, for example of programs that load no "
-      "library (statically linked, with other rights or another environment), of what was killed "
-      "or replaced by exec, of children that end at once",
+      "library (statically linked, with other rights, another environment or a filter of system "
+      "calls), of what was killed or replaced by exec, of children that end at once",
       1e-9 * static_cast<double>(missing_ns), 1e-9 * static_cast<double>(used_ns_));
   sum.comments.push_back(what);
-  output_.Say(absl::StrCat(what, "; ", refusal_.empty() ? "--perf records them" : refusal_));
+  output_.Say(absl::StrCat(what, "; ", refusal_.empty() ? "--perf records them" : RefusalText()));
 }
 
 }  // namespace strobe::internal

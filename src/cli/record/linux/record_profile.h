@@ -31,8 +31,9 @@ class RecordedProfiles {
 
   // Reads the profiles that have come into `directory` since the last call, and removes their
   // files. The profiles of a process are added up. A file that does not read as a profile is
-  // skipped, and named on standard error.
-  void Take(const std::string& directory);
+  // skipped, and named on standard error. One that cannot be opened stays for the next call: false
+  // then.
+  bool Take(const std::string& directory);
   // True if a profile of the process has been taken that ends at that time since 1970, or later.
   [[nodiscard]] bool HasUntil(std::uint64_t process, std::int64_t unix_ns) const;
   // True if nothing has been taken.
@@ -43,8 +44,12 @@ class RecordedProfiles {
   // Adds what was recorded from outside, which has the CPU time of its processes alone. To be
   // called once, before Finish.
   void SetOutside(std::optional<LoadedProfile> loaded);
-  // Why some of it is missing, for Finish to say; empty if nothing was refused.
-  void SetRefusal(std::string refusal) { refusal_ = std::move(refusal); }
+  // Programs of which nothing is recorded, and why the first is not, for Finish to say. If there
+  // are none, the reason is why such programs would not be; empty for none.
+  void SetRefused(std::uint64_t programs, std::string reason) {
+    refused_ = programs;
+    refusal_ = std::move(reason);
+  }
   // What is asked for besides CPU time, as "--alloc, --wall": perf events do not see it.
   void SetAsked(std::string asked) { asked_ = std::move(asked); }
 
@@ -70,12 +75,14 @@ class RecordedProfiles {
   absl::Status WriteNamed(LoadedProfile& loaded);
   void SayCpuTimeAlone(LoadedProfile& sum) const;
   void SayMissing(LoadedProfile& sum, std::size_t processes) const;
+  [[nodiscard]] std::string RefusalText() const;
 
   RecordingOutput& output_;
   const std::int64_t begin_ns_;
   std::map<std::uint64_t, LoadedProfile> processes_;
   std::optional<LoadedProfile> outside_;
   std::string refusal_;
+  std::uint64_t refused_ = 0;
   std::string asked_;
   std::map<std::uint64_t, std::int64_t> until_ns_;  // the latest end of a profile of the process
   std::uint64_t samples_ = 0;

@@ -60,7 +60,7 @@ RecordingFolder::RecordingFolder() {
 
 RecordingFolder::~RecordingFolder() {
   std::error_code error;
-  if (!around_.empty()) std::filesystem::remove_all(around_, error);
+  if (!around_.empty() && !is_kept_) std::filesystem::remove_all(around_, error);
   if (file_ >= 0) close(file_);
 }
 

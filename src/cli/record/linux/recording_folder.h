@@ -21,6 +21,8 @@ class RecordingFolder {
   [[nodiscard]] bool is_open() const { return file_ >= 0; }
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string shared_path() const;
+  // It stays, with what it holds.
+  void Keep() { is_kept_ = true; }
   // The folder around it.
   [[nodiscard]] std::string private_path() const { return around_.string(); }
 
@@ -30,6 +32,7 @@ class RecordingFolder {
  private:
   std::filesystem::path around_;
   std::string path_;
+  bool is_kept_ = false;
   int file_ = -1;  // locked: see OfKilled
 };
 

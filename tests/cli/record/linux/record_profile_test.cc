@@ -1,5 +1,8 @@
 #include "../../../../src/cli/record/linux/record_profile.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
@@ -57,6 +60,35 @@ class RecordedProfilesTest : public ::testing::Test {
   RecordedProfiles profiles_{output_};
   std::string said_;
 };
+
+TEST_F(RecordedProfilesTest, AProfileThatCannotBeOpenedStaysUntilItCan) {
+  Write("program.42.0.pb.gz", {"main"}, 7);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int first_free = dup(STDERR_FILENO);
+  ASSERT_GE(first_free, 0);
+  close(first_free);
+  const auto take_with = [&](rlim_t files) {
+    const rlimit limit{files, before.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    const bool has_all = profiles_.Take(in_.path().string());
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    return has_all;
+  };
+  EXPECT_FALSE(take_with(static_cast<rlim_t>(first_free)));
+  EXPECT_TRUE(profiles_.empty());
+  EXPECT_TRUE(take_with(before.rlim_cur));
+  EXPECT_EQ(profiles_.samples(), 7u);
+}
+
+TEST_F(RecordedProfilesTest, SaysOnceHowManyProgramsAreNotRecorded) {
+  Write("program.42.0.pb.gz", {"main"}, 7);
+  EXPECT_TRUE(profiles_.Take(in_.path().string()));
+  profiles_.SetRefused(3, "of some reason");
+  EXPECT_TRUE(Finish(42));
+  EXPECT_THAT(said_, HasSubstr("programs that load no library and are not recorded: 3; of some "
+                               "reason\n"));
+}
 
 TEST_F(RecordedProfilesTest, ProfilesOfAProcessAreAddedUp) {
   Write("program.7.0.pb.gz", {"main", "f"}, 3);
