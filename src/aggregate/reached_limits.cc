@@ -16,12 +16,17 @@ struct LastExcess {
   std::int64_t value = 0;
   std::int64_t limit = 0;
 };
-constinit LastExcess last_excess;
+
+LastExcess& TheLastExcess() {
+  static LastExcess last;
+  return last;
+}
 
 }  // namespace
 
 void ReachedLimits::Note(std::string_view name, std::int64_t value, std::int64_t limit) noexcept {
   // In a fork's child the mutex may be held for ever: only the text is missing then.
+  LastExcess& last_excess = TheLastExcess();
   if (const std::unique_lock lock(last_excess.mutex, std::try_to_lock); lock.owns_lock()) {
     last_excess.name_bytes = std::min(name.size(), kMaxNameBytes);
     std::copy_n(name.data(), last_excess.name_bytes, last_excess.name.data());
@@ -32,6 +37,7 @@ void ReachedLimits::Note(std::string_view name, std::int64_t value, std::int64_t
 }
 
 std::string ReachedLimits::LastText() {
+  LastExcess& last_excess = TheLastExcess();
   const std::unique_lock lock(last_excess.mutex, std::try_to_lock);
   if (!lock.owns_lock() || last_excess.name_bytes == 0) return {};
   return absl::StrCat(std::string(last_excess.name.data(), last_excess.name_bytes), " is ",

@@ -77,7 +77,7 @@ Text Pgo(CommandLine& line, const std::string& binary) {
   const Request& request = line.request();
   const absl::StatusOr<PgoFormat> format = PgoFormatOf(request);
   if (!format.ok()) return format.status();
-  const absl::StatusOr<FilteredProfile> subject = line.LoadAll();
+  const absl::StatusOr<FilteredProfile> subject = line.LoadAll(request.files);
   if (!subject.ok()) return subject.status();
   const absl::StatusOr<std::size_t> column = ColumnOf(*subject, request);
   if (!column.ok()) return column.status();
