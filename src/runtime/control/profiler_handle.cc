@@ -31,7 +31,12 @@ ProfilerHandle::ProfilerHandle(ProfilerOptions options, std::unique_ptr<const Co
         *options_.sampling.toggle_signal != 0 || *options_.keep.dump_signal != 0;
     if (!has_signals || !*options_.enabled) return;
     const absl::Status status = ToggleStatus();
-    if (!status.ok()) Warn("no signal begins a session or writes what is kept", status);
+    const bool dumps = *options_.keep.dump_signal != 0;
+    if (!status.ok()) {
+      Warn(dumps ? "no signal begins a session or writes what is kept"
+                 : "no signal begins a session",
+           status);
+    }
   }));
 }
 
