@@ -23,7 +23,6 @@ using std::chrono::seconds;
 using testing::BurnCpu;
 using testing::CheckProfile;
 using testing::KeepingProfiler;
-using testing::KeptProfile;
 using testing::KeptProfiles;
 using testing::SumByName;
 using testing::ThreadCpuNs;

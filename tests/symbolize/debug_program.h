@@ -67,9 +67,9 @@ inline Bytes LineLists4(const std::vector<std::string_view>& directories,
 // 3, is inlined from 0x1010 to 0x1020; the discriminators of its line and of its call are 6 and 9.
 // The code from 0x1100 to 0x1200 has lines, but no function.
 inline DwarfBytes DebugProgram() {
-  using A = internal::DwarfAttribute;
-  using F = internal::DwarfForm;
-  using internal::DwarfTag;
+  using A = strobe::internal::DwarfAttribute;
+  using F = strobe::internal::DwarfForm;
+  using strobe::internal::DwarfTag;
   DwarfBytes sections;
   sections[".debug_abbrev"] = Join({Shape(1, DwarfTag::kCompileUnit, true,
                                           {{A::kName, F::kString},

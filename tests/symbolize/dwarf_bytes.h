@@ -17,9 +17,9 @@ namespace strobe::testing {
 // By their names. A section that is not there is empty.
 struct DwarfBytes : std::map<std::string, Bytes> {
   // The sections as they are now.
-  [[nodiscard]] internal::DwarfFile::SectionFinder Finder() const {
+  [[nodiscard]] strobe::internal::DwarfFile::SectionFinder Finder() const {
     auto sections = std::make_shared<const DwarfBytes>(*this);
-    return [sections](const std::string& name) -> internal::SectionBytes {
+    return [sections](const std::string& name) -> strobe::internal::SectionBytes {
       const auto found = sections->find(name);
       if (found == sections->end()) return {};
       return {std::make_shared<MemoryFile>(found->second), 0, found->second.size()};
@@ -29,8 +29,9 @@ struct DwarfBytes : std::map<std::string, Bytes> {
 
 // The shape of an entry, as .debug_abbrev has it.
 inline Bytes Shape(
-    std::uint64_t code, internal::DwarfTag tag, bool has_children,
-    std::initializer_list<std::pair<internal::DwarfAttribute, internal::DwarfForm>> attributes) {
+    std::uint64_t code, strobe::internal::DwarfTag tag, bool has_children,
+    std::initializer_list<std::pair<strobe::internal::DwarfAttribute, strobe::internal::DwarfForm>>
+        attributes) {
   Bytes bytes = Join({Uleb(code),
                       Uleb(static_cast<std::uint64_t>(tag)),
                       {static_cast<std::uint8_t>(has_children ? 1 : 0)}});
@@ -53,7 +54,7 @@ inline constexpr std::uint64_t kUnit4HeaderBytes = 11;
 
 // A unit of version 5. `header` is what its type adds to the header.
 inline Bytes Unit5(const Bytes& entries,
-                   internal::DwarfUnitType type = internal::DwarfUnitType::kCompile,
+                   strobe::internal::DwarfUnitType type = strobe::internal::DwarfUnitType::kCompile,
                    const Bytes& header = {}, std::uint32_t shapes = 0) {
   return Lengthened(Join({Fixed(std::uint16_t{5}),
                           {static_cast<std::uint8_t>(type), 8},

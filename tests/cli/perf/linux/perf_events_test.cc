@@ -13,7 +13,7 @@
 namespace strobe::internal {
 namespace {
 
-PerfEvents TaskClock() {
+PerfEvents TaskClockEvents() {
   auto requests = ParsePerfRequests("task-clock", "/sys/kernel/tracing");
   EXPECT_TRUE(requests.ok()) << requests.status();
   return PerfEvents({.requests = *std::move(requests), .ring_bytes = std::size_t{1} << 16});
@@ -37,7 +37,7 @@ class WaitingChild {
 };
 
 TEST(PerfEventsTest, TheIdsOfEventsAreKnownUntilTheirRecordsAreTaken) {
-  PerfEvents events = TaskClock();
+  PerfEvents events = TaskClockEvents();
   const absl::Status status = events.Add({.scope = PerfTarget::Scope::kThread,
                                           .id = gettid(),
                                           .name = "the test",
@@ -60,7 +60,7 @@ TEST(PerfEventsTest, TheIdsOfEventsAreKnownUntilTheirRecordsAreTaken) {
 }
 
 TEST(PerfEventsTest, AThreadThatHasExecutedHasTheEventsOfItsProcess) {
-  PerfEvents events = TaskClock();
+  PerfEvents events = TaskClockEvents();
   const absl::Status status = events.Add({.scope = PerfTarget::Scope::kThread,
                                           .id = gettid(),
                                           .name = "the test",
