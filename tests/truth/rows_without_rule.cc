@@ -39,8 +39,8 @@ bool AddFile(const std::string& path, CfiStatistics& sum) {
     }
     for (const UnwindRow& row : compiled.rows) {
       if (!HasNoRule(row, compiled.specials)) continue;
-      std::printf("%s: no rule at %#llx\n", path.c_str(),
-                  static_cast<unsigned long long>(segment.start + row.offset));
+      const unsigned long long address = segment.start + row.offset;
+      std::printf("%s: no rule at %#llx\n", path.c_str(), address);
     }
   }
   return has_frames;

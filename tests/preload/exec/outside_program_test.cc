@@ -161,7 +161,9 @@ TEST_F(OutsideProgramTest, AConnectionEndsAlsoIfAForkHasInheritedIt) {
     OutsideProgram outside(path_.c_str(), environment_);
     outside.AskAfterSpawn(12);
     heir = fork();
-    while (heir == 0) pause();
+    if (heir == 0) {
+      for (;;) pause();
+    }
   }
   command.Accept();
   EXPECT_EQ(command.Request().id, 12);

@@ -11,7 +11,6 @@
 namespace strobe::internal {
 namespace {
 
-using testing::Block;
 using testing::Bytes;
 using ::testing::ElementsAre;
 using testing::Fixed;
