@@ -159,7 +159,7 @@ def errors_say_what_to_do(builder):
 
 def main():
     with tempfile.TemporaryDirectory() as directory:
-        builder = Builder(sys.argv[1], directory)
+        builder = Builder(pathlib.Path(sys.argv[1]).resolve(), directory)
         if missing := builder.missing():
             print("skipped: there is no " + ", no ".join(missing))
             sys.exit(SKIPPED)
