@@ -151,7 +151,11 @@ def check_pause(strobe, busy):
     view.press("s")
     frame = view.until(has_choice("by total"), "the order in a pause")
     equal(frame[0], paused[0], "the head in a pause")
-    equal(sorted(frame[HEAD_LINES:]), sorted(paused[HEAD_LINES:]), "the rows in a pause")
+    # Another order puts other rows on the screen, where not all have room.
+    now, before = ({line.split(None, 2)[2]: line for line in lines[HEAD_LINES:] if len(line.split(None, 2)) == 3} for lines in (frame, paused))
+    shared = now.keys() & before.keys()
+    check("Burn" in shared, "the busy function in a pause: %r" % sorted(shared))
+    equal([now[name] for name in sorted(shared)], [before[name] for name in sorted(shared)], "the rows in a pause")
     view.press("s ")
     view.until(lambda frame: not has_choice("paused")(frame) and frame[0] != paused[0], "it goes on")
     view.press("q")
