@@ -15,8 +15,8 @@ namespace STROBE_HIDDEN internal {
 // Thread-safe. Only an excess costs something shared.
 class ReachedLimits {
  public:
-  // `value` of what is called `name` has become more than `limit`. Takes no memory, and waits for
-  // nobody: a text has the first kMaxNameBytes of the name. Not signal-safe.
+  // `value` of what is called `name` has become more than `limit`. Allocates nothing, and
+  // waits for no other thread. Only the first kMaxNameBytes of the name are kept. Not signal-safe.
   static void Note(std::string_view name, std::int64_t value, std::int64_t limit) noexcept;
   static constexpr std::size_t kMaxNameBytes = 63;
 

@@ -28,8 +28,8 @@ struct RecordingOptions {
   std::chrono::milliseconds duration{0};
   // Instead of a duration: the time before the call. Returns at once what the profiler has kept of
   // it, by whole slices (see kKeptSlices): so the profile may begin up to a slice earlier, and
-  // Profile::time_ns says when. Needs keep.last_s. Profile::note says what is missing if
-  // less is kept. At most kMaxRecordingDuration.
+  // Profile::time_ns says when. Needs keep.last_s. Profile::window says what is missing if less is
+  // kept. At most kMaxRecordingDuration.
   std::chrono::milliseconds last{0};
   // With `last`: true has the profile written, too: see BasicProfiler::DumpLast.
   bool dumps = false;

@@ -15,9 +15,9 @@ namespace strobe {
 //
 //   auto context = strobe::ProcessContext::Publish({.resource = strobe::OtlpResource()});
 //
-// Costs two pages, and no time after that: nobody is told, readers look. Movable; the destructor
-// takes the attributes back. A fork's child has none of them, and may publish its own. Linux only.
-// Control plane.
+// The program pays two pages and the call; readers find the pages by themselves. Movable. The
+// destructor removes the attributes. A fork's child has none of them, and may publish its own.
+// Linux only. Control plane.
 class ProcessContext {
  public:
   // What OtlpOptions::resource leaves out is added, as in exports: the service's and the program's
