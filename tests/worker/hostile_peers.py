@@ -2,13 +2,16 @@
 import collections
 import ctypes
 import os
+import pathlib
+import re
 import socket
 import struct
 import time
 
 HEAD = struct.Struct("<8sIIIIQ")
 MAGIC = b"STROBWKR"
-VERSION = 8
+HANDSHAKE = pathlib.Path(__file__).parents[2] / "include/strobe/worker/shared/handshake.h"
+VERSION = int(re.search(r"kVersion = (\d+);", HANDSHAKE.read_text())[1])
 HELLO, WELCOME, FLUSH, OFFER = 1, 2, 3, 16
 DEADLINE_EXCEEDED = 4  # as in absl::StatusCode
 OTHER_USER_ID = 65534  # by custom an account without rights
