@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "strobe/symbolize/symbol_files.h"
 #include "support/bytes.h"
@@ -58,6 +59,12 @@ class MemoryFiles final : public SymbolFiles {
     if (found == files_.end()) return nullptr;
     ++opened_;
     return std::make_unique<MemoryFile>(found->second.first, found->second.second);
+  }
+  // Of content that is not compressed.
+  [[nodiscard]] std::vector<std::byte> InflateZstd(std::span<const std::byte> compressed,
+                                                   std::size_t max_bytes) const override {
+    if (compressed.size() > max_bytes) return {};
+    return {compressed.begin(), compressed.end()};
   }
 
  private:

@@ -81,6 +81,11 @@ class SymbolFiles {
                                                          std::size_t /*max_bytes*/) const {
     return {};
   }
+  // The same of one in the format of Zstandard (RFC 8878).
+  [[nodiscard]] virtual std::vector<std::byte> InflateZstd(
+      std::span<const std::byte> /*compressed*/, std::size_t /*max_bytes*/) const {
+    return {};
+  }
 
   // Calls `visit` for each function that the system's own library can name in the image at `path`,
   // in no order. For debug information in a format that only the system reads (Windows: DbgHelp and

@@ -9,10 +9,12 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "zstd.h"
 
 namespace strobe::internal {
 namespace {
@@ -78,6 +80,32 @@ class Gunzip {
   bool is_in_member_ = false;
 };
 
+// Reads zstd, frame after frame.
+class Unzstd {
+ public:
+  explicit Unzstd(ByteReader compressed) : compressed_(std::move(compressed)) {}
+
+  absl::StatusOr<std::string_view> Next() {
+    while (true) {
+      const absl::StatusOr<std::span<const std::byte>> bytes = stream_.Next(piece_);
+      if (!bytes.ok()) return bytes.status();
+      if (!bytes->empty())
+        return std::string_view(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+      const absl::StatusOr<std::string_view> more = compressed_();
+      if (!more.ok()) return more;
+      if (more->empty() && !stream_.is_between_frames())
+        return absl::DataLossError("the zstd data is cut off before its end");
+      if (more->empty()) return std::string_view();
+      piece_ = std::as_bytes(std::span(*more));
+    }
+  }
+
+ private:
+  ByteReader compressed_;
+  ZstdStream stream_;
+  std::span<const std::byte> piece_;  // what the stream has not read
+};
+
 absl::Status WhyNot(const std::string& path, const std::filesystem::path& file) {
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored))
@@ -117,31 +145,30 @@ ByteReader ReadBytes(std::string_view bytes) {
 }
 
 ByteReader Decompressed(ByteReader compressed) {
-  std::shared_ptr<Gunzip> gunzip;
-  std::shared_ptr<std::string> first;
-  return [compressed = std::move(compressed), gunzip,
-          first]() mutable -> absl::StatusOr<std::string_view> {
-    if (gunzip != nullptr) return gunzip->Next();
-    if (first != nullptr) return compressed();
-    first = std::make_shared<std::string>();
-    while (first->size() < kZstdMagic.size()) {
-      const absl::StatusOr<std::string_view> bytes = compressed();
-      if (!bytes.ok() || bytes->empty()) {
-        if (!bytes.ok()) return bytes;
-        break;
-      }
-      first->append(*bytes);
-    }
-    if (first->starts_with(kZstdMagic))
-      return absl::InvalidArgumentError("zstd is not read: decompress the file by `zstd -d` first");
-    if (!first->starts_with(kGzipMagic)) return *first;
-    gunzip = std::make_shared<Gunzip>(
-        [compressed, first, is_first = true]() mutable -> absl::StatusOr<std::string_view> {
+  ByteReader content;
+  return
+      [compressed = std::move(compressed), content]() mutable -> absl::StatusOr<std::string_view> {
+        if (content) return content();
+        auto first = std::make_shared<std::string>();
+        while (first->size() < kZstdMagic.size()) {
+          const absl::StatusOr<std::string_view> bytes = compressed();
+          if (!bytes.ok()) return bytes;
+          if (bytes->empty()) break;
+          first->append(*bytes);
+        }
+        ByteReader whole = [compressed, first,
+                            is_first = true]() mutable -> absl::StatusOr<std::string_view> {
           if (std::exchange(is_first, false)) return *first;
           return compressed();
-        });
-    return gunzip->Next();
-  };
+        };
+        if (first->starts_with(kZstdMagic))
+          content = [zstd = std::make_shared<Unzstd>(std::move(whole))] { return zstd->Next(); };
+        else if (first->starts_with(kGzipMagic))
+          content = [gzip = std::make_shared<Gunzip>(std::move(whole))] { return gzip->Next(); };
+        else
+          content = std::move(whole);
+        return content();
+      };
 }
 
 absl::Status Input::FillMore(std::size_t bytes) {

@@ -24,7 +24,8 @@ absl::StatusOr<ByteReader> OpenFile(const std::string& path,
                                     std::function<void(std::uint64_t)> progress);
 // `bytes`, which must outlive the reader.
 ByteReader ReadBytes(std::string_view bytes);
-// What `compressed` holds: gzip (of any number of members), or the bytes themselves.
+// What `compressed` holds: gzip (of any number of members), zstd (of any number of frames), or
+// the bytes themselves.
 ByteReader Decompressed(ByteReader compressed);
 
 // A window onto a stream.

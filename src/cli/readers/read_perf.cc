@@ -116,12 +116,15 @@ absl::Status PerfReading::Take(Part& part, const PerfRecord& record) {
 }
 
 absl::Status PerfReading::Inflate(Part& part, std::span<const std::byte> compressed) {
-  return part.zstd.Inflate(compressed, [&](std::span<const std::byte> bytes) {
-    inflated_bytes_ += bytes.size();
+  while (true) {
+    const auto bytes = part.zstd.Next(compressed);
+    if (!bytes.ok()) return bytes.status();
+    if (bytes->empty()) return absl::OkStatus();
+    inflated_bytes_ += bytes->size();
     if (inflated_bytes_ > kMaxInputBytes)
-      return absl::Status(absl::ResourceExhaustedError("the data is longer than what can be read"));
-    return TakeInflated(part, bytes);
-  });
+      return absl::ResourceExhaustedError("the data is longer than what can be read");
+    if (absl::Status status = TakeInflated(part, *bytes); !status.ok()) return status;
+  }
 }
 
 // Compressed records follow each other without regard to the pieces.

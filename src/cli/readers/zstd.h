@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <span>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace strobe::internal {
 
@@ -14,16 +13,17 @@ namespace strobe::internal {
 // it otherwise.
 class ZstdStream {
  public:
-  using Sink = std::function<absl::Status(std::span<const std::byte>)>;
-
   ZstdStream();
   ~ZstdStream();
   ZstdStream(ZstdStream&&) noexcept;
   ZstdStream& operator=(ZstdStream&&) noexcept;
 
-  // Gives what the next piece of the stream holds to `sink`, in chunks of bounded size. An error of
-  // the sink is returned at once. InvalidArgument for damaged data, Unimplemented without libzstd.
-  absl::Status Inflate(std::span<const std::byte> compressed, const Sink& sink);
+  // Decompresses from the front of `compressed`, the next piece of the stream, and leaves there
+  // what it has not read. Returns at most 128 KiB, valid until the next call; nothing once the
+  // piece holds no more. DataLoss for damaged data, Unimplemented without libzstd.
+  absl::StatusOr<std::span<const std::byte>> Next(std::span<const std::byte>& compressed);
+  // Whether the stream may end here. It is a sequence of frames.
+  [[nodiscard]] bool is_between_frames() const;
 
  private:
   struct State;

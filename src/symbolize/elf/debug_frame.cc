@@ -7,7 +7,9 @@ namespace strobe {
 std::vector<std::uint8_t> ReadDebugFrame(const Module& module, const SymbolFiles& files) {
   std::vector<std::uint8_t> bytes;
   internal::VisitElfImages(module, files, SymbolSearch(), [&](internal::ElfImage&& image) {
-    bytes = image.file.ReadSection(".debug_frame", kMaxDebugFrameBytes);
+    const internal::SectionBytes section = internal::OpenSection(image, ".debug_frame", files);
+    if (section.size() > kMaxDebugFrameBytes || !section.Read(0, section.size(), bytes))
+      bytes.clear();
     return bytes.empty();
   });
   return bytes;

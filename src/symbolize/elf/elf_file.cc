@@ -1,7 +1,5 @@
 #include "elf_file.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <string>
 
@@ -26,18 +24,6 @@ static_assert(sizeof(ElfHeader) == 64);
 constexpr std::uint32_t kSectionNote = 7;
 constexpr std::uint64_t kSectionCompressed = 0x800;
 constexpr std::uint32_t kSegmentNote = 4;
-
-// The content of a compressed section; empty if it cannot be inflated.
-std::vector<std::uint8_t> Inflate(std::span<const std::uint8_t> section, std::size_t max_bytes) {
-  const std::optional<ZlibContent> content = FindZlibContent(section);
-  if (!content.has_value() || content->size > max_bytes) return {};
-  std::vector<std::uint8_t> bytes(content->size);
-  uLongf inflated = bytes.size();
-  const std::span<const std::uint8_t> deflated = section.subspan(content->head_bytes);
-  if (uncompress(bytes.data(), &inflated, deflated.data(), deflated.size()) != Z_OK) return {};
-  bytes.resize(inflated);
-  return bytes;
-}
 
 }  // namespace
 
@@ -202,10 +188,10 @@ std::size_t ElfFile::ReadMapped(const ByteSource& source, std::span<const Segmen
 std::vector<std::uint8_t> ElfFile::ReadSection(std::string_view name, std::size_t max_bytes) const {
   const std::optional<SectionPlace> place = FindSection(name);
   std::vector<std::uint8_t> bytes;
-  if (!place.has_value() || place->bytes > max_bytes ||
+  if (!place.has_value() || place->is_compressed || place->bytes > max_bytes ||
       !ReadArray(*source_, place->offset, place->bytes, bytes))
     return {};
-  return place->is_compressed ? Inflate(bytes, max_bytes) : bytes;
+  return bytes;
 }
 
 }  // namespace strobe::internal

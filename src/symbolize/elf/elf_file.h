@@ -69,8 +69,8 @@ class ElfFile {
     bool is_compressed = false;
   };
   [[nodiscard]] std::optional<SectionPlace> FindSection(std::string_view name) const;
-  // The bytes of the section of that name, inflated if they are compressed. Empty if there is no
-  // such section, or if it has more than `max_bytes`.
+  // The bytes of the section of that name. Empty if there is no such section, if it is compressed
+  // (see OpenSection of elf_images.h), or if it has more than `max_bytes`.
   [[nodiscard]] std::vector<std::uint8_t> ReadSection(std::string_view name,
                                                       std::size_t max_bytes) const;
   // Where the frame information is, by addresses of the image: its index, .eh_frame_hdr, as a

@@ -28,34 +28,34 @@ inline constexpr std::uint32_t kSegmentExecutable = 1;  // a flag
 
 // At the front of a compressed section: Elf64_Chdr.
 struct CompressionHeader {
-  static constexpr std::uint32_t kZlib = 1;
+  static constexpr std::uint32_t kZlib = 1, kZstd = 2;
 
   std::uint32_t type, reserved;
   std::uint64_t size, alignment;
 };
 
-// What zlib has compressed in a section, behind one of two heads.
-struct ZlibContent {
+// What is compressed in a section, behind one of two heads.
+struct CompressedContent {
+  std::uint32_t type = CompressionHeader::kZlib;
   std::size_t head_bytes = 0;
   std::uint64_t size = 0;  // inflated
 };
 // `section` begins with a CompressionHeader or, if it is one of .zdebug_* as older tools wrote
-// them, with "ZLIB" and the size as 8 bytes, the highest first. Nothing if it is not
-// compressed by zlib.
-inline std::optional<ZlibContent> FindZlibContent(std::span<const std::uint8_t> section) {
+// them, with "ZLIB" and the size as 8 bytes, the highest first. Nothing if it is neither.
+inline std::optional<CompressedContent> FindCompressedContent(
+    std::span<const std::uint8_t> section) {
   constexpr std::string_view kGnuMagic = "ZLIB";
   constexpr std::size_t kGnuHeadBytes = 12;
   const std::string_view text(reinterpret_cast<const char*>(section.data()), section.size());
   if (text.starts_with(kGnuMagic) && section.size() > kGnuHeadBytes) {
     std::uint64_t size = 0;
     for (std::size_t i = kGnuMagic.size(); i < kGnuHeadBytes; ++i) size = size << 8 | section[i];
-    return ZlibContent{kGnuHeadBytes, size};
+    return CompressedContent{CompressionHeader::kZlib, kGnuHeadBytes, size};
   }
   CompressionHeader header;
   if (section.size() < sizeof(header)) return std::nullopt;
   std::memcpy(&header, section.data(), sizeof(header));
-  if (header.type != CompressionHeader::kZlib) return std::nullopt;
-  return ZlibContent{sizeof(header), header.size};
+  return CompressedContent{header.type, sizeof(header), header.size};
 }
 
 template <class T>

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "../images/byte_source.h"
 #include "../images/kept_files.h"
 #include "elf_format.h"
 #include "inflated_source.h"
@@ -45,6 +47,23 @@ bool HasChecksum(const ByteSource& source, std::uint32_t expected) {
     checksum = crc32(checksum, chunk.data(), static_cast<uInt>(chunk.size()));
   }
   return checksum == expected;
+}
+
+// The content of a section that zstd has compressed; nullptr if it is none.
+std::shared_ptr<const ByteSource> OpenZstd(const ByteSource& file,
+                                           const ElfFile::SectionPlace& place,
+                                           const SymbolFiles& files) {
+  std::vector<std::uint8_t> bytes;
+  if (place.bytes > kMaxWholeBytes || !ReadArray(file, place.offset, place.bytes, bytes))
+    return nullptr;
+  const std::optional<CompressedContent> content = FindCompressedContent(bytes);
+  if (!content.has_value() || content->type != CompressionHeader::kZstd ||
+      content->size > kMaxWholeBytes)
+    return nullptr;
+  const std::span compressed = std::as_bytes(std::span(bytes)).subspan(content->head_bytes);
+  std::vector<std::byte> inflated =
+      files.InflateZstd(compressed, static_cast<std::size_t>(content->size));
+  return std::make_shared<const OwnedSource>(std::move(inflated));
 }
 
 }  // namespace
@@ -97,11 +116,13 @@ std::optional<ElfImage> OpenElfImage(const std::string& path, const SymbolFiles&
   return ElfImage{path, std::move(source), *std::move(file)};
 }
 
-SectionBytes OpenSection(const ElfImage& image, const std::string& name) {
+SectionBytes OpenSection(const ElfImage& image, const std::string& name, const SymbolFiles& files) {
   const std::optional<ElfFile::SectionPlace> place = image.file.FindSection(name);
   if (!place.has_value()) return {};
   if (!place->is_compressed) return {image.source, place->offset, place->bytes};
-  auto inflated = InflatedSource::Open(image.source, place->offset, place->bytes);
+  std::shared_ptr<const ByteSource> inflated =
+      InflatedSource::Open(image.source, place->offset, place->bytes);
+  if (inflated == nullptr) inflated = OpenZstd(*image.source, *place, files);
   if (inflated == nullptr) return {};
   const std::uint64_t bytes = inflated->size();
   return {std::move(inflated), 0, bytes};

@@ -37,7 +37,10 @@ void VisitElfImages(const Module& module, const SymbolFiles& files, const Symbol
 // The ELF file at `path`, whatever it is; empty if there is none.
 std::optional<ElfImage> OpenElfImage(const std::string& path, const SymbolFiles& files);
 
-// A section of the file, inflated where it is compressed. Empty if there is no such section.
-SectionBytes OpenSection(const ElfImage& image, const std::string& name);
+// A section of the file, inflated where it is compressed: piece by piece what zlib has compressed,
+// and at once, by the library of `files`, what zstd has. Empty if there is no such section, and if
+// it cannot be inflated. What zstd makes of it is at most kMaxWholeBytes: it is held in memory.
+inline constexpr std::uint64_t kMaxWholeBytes = std::uint64_t{256} << 20;
+SectionBytes OpenSection(const ElfImage& image, const std::string& name, const SymbolFiles& files);
 
 }  // namespace strobe::internal

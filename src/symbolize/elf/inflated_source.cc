@@ -164,8 +164,10 @@ std::shared_ptr<const InflatedSource> InflatedSource::Open(std::shared_ptr<const
   std::array<std::uint8_t, sizeof(CompressionHeader)> buffer{};
   const std::span head = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), bytes));
   if (!file->ReadAt(offset, std::as_writable_bytes(head))) return nullptr;
-  const std::optional<ZlibContent> content = FindZlibContent(head);
-  if (!content.has_value() || bytes <= content->head_bytes) return nullptr;
+  const std::optional<CompressedContent> content = FindCompressedContent(head);
+  if (!content.has_value() || content->type != CompressionHeader::kZlib ||
+      bytes <= content->head_bytes)
+    return nullptr;
   const std::uint64_t compressed = bytes - content->head_bytes;
   if (content->size > kMaxBytes || content->size / kMaxRatio > compressed) return nullptr;
   return std::make_shared<const InflatedSource>(std::move(file), offset + content->head_bytes,

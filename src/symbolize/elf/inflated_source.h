@@ -19,8 +19,8 @@ class InflatedSource final : public ByteSource {
   static constexpr std::uint64_t kMaxBytes = std::uint64_t{4} << 30;
   static constexpr std::size_t kMaxMarks = 64;
 
-  // The section of an ELF file at `offset`, which begins with a head (see FindZlibContent). nullptr
-  // if it is not compressed by zlib.
+  // The section of an ELF file at `offset`, which begins with a head (see
+  // FindCompressedContent). nullptr if it is not compressed by zlib.
   static std::shared_ptr<const InflatedSource> Open(std::shared_ptr<const ByteSource> file,
                                                     std::uint64_t offset, std::uint64_t bytes);
 

@@ -1,4 +1,5 @@
-// SpanSource: an image's bytes in memory. ReaderOf: any source as a memory reader.
+// SpanSource: an image's bytes in memory. OwnedSource: the same, which it owns. ReaderOf: any
+// source as a memory reader.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "strobe/symbolize/symbol_files.h"
 
@@ -23,6 +26,18 @@ class SpanSource final : public ByteSource {
 
  private:
   std::span<const std::byte> bytes_;
+};
+
+class OwnedSource final : public ByteSource {
+ public:
+  explicit OwnedSource(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
+  [[nodiscard]] bool ReadAt(std::uint64_t offset, std::span<std::byte> out) const override {
+    return SpanSource(bytes_).ReadAt(offset, out);
+  }
+  [[nodiscard]] std::uint64_t size() const override { return bytes_.size(); }
+
+ private:
+  const std::vector<std::byte> bytes_;
 };
 
 // A MemoryReader of the source's bytes, whose addresses are places in it. `source` must outlive it.

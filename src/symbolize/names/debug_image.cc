@@ -15,11 +15,9 @@
 namespace strobe::internal {
 namespace {
 
-template <class Image>
-DwarfFile::SectionFinder FinderIn(Image image) {
-  return [image = std::make_shared<const Image>(std::move(image))](const std::string& name) {
-    return OpenSection(*image, name);
-  };
+DwarfFile::SectionFinder FinderIn(ElfImage image, const SymbolFiles& files) {
+  return [image = std::make_shared<const ElfImage>(std::move(image)),
+          &files](const std::string& name) { return OpenSection(*image, name, files); };
 }
 
 // The file that dwz has moved common entries to: named, with its build id, by the section
@@ -40,7 +38,7 @@ std::unique_ptr<DwarfFile> OpenSupplement(const ElfImage& image, const SymbolFil
                     : absl::StrCat(image.path.substr(0, image.path.find_last_of('/') + 1), name);
   std::unique_ptr<DwarfFile> supplement;
   VisitElfImages(module, files, search, [&](ElfImage&& found) {
-    supplement = std::make_unique<DwarfFile>(FinderIn(std::move(found)), "");
+    supplement = std::make_unique<DwarfFile>(FinderIn(std::move(found), files), "");
     return false;
   });
   return supplement;
@@ -53,13 +51,13 @@ std::optional<DebugImage> OpenElfDebugImage(const Module& module, const SymbolFi
   VisitElfImages(module, files, search, [&](ElfImage&& image) {
     const std::string identity = image.source->identity();
     std::unique_ptr<DwarfFile> supplement = OpenSupplement(image, files, search);
-    auto main = std::make_unique<DwarfFile>(FinderIn(std::move(image)), "");
+    auto main = std::make_unique<DwarfFile>(FinderIn(std::move(image), files), "");
     if (!main->has_units()) return true;
     SplitUnits split(
         [&files](const std::string& path) -> std::optional<DwarfFile::SectionFinder> {
           std::optional<ElfImage> opened = OpenElfImage(path, files);
           if (!opened.has_value()) return std::nullopt;
-          return FinderIn(*std::move(opened));
+          return FinderIn(*std::move(opened), files);
         },
         absl::StrCat(module.path, ".dwp"));
     found.emplace(
@@ -76,7 +74,9 @@ std::optional<DebugImage> OpenPeDebugImage(const Module& module, const SymbolFil
   if (!found.image.has_value()) return std::nullopt;
   const std::string identity = found.image->source->identity();
   const std::uint64_t base = found.image->file.preferred_base();
-  auto main = std::make_unique<DwarfFile>(FinderIn(*std::move(found.image)), "");
+  const auto find = [image = std::make_shared<const PeImageFile>(*std::move(found.image))](
+                        const std::string& name) { return OpenSection(*image, name); };
+  auto main = std::make_unique<DwarfFile>(find, "");
   if (!main->has_units()) return std::nullopt;
   SplitUnits none([](const std::string&) { return std::nullopt; }, "");
   return DebugImage{identity, base, {std::move(main), nullptr, std::move(none)}};

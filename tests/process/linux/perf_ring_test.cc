@@ -14,7 +14,6 @@
 #include "cli/perf/off_cpu_times.h"
 #include "cli/perf/perf_event_table.h"
 #include "cli/perf/perf_header.h"
-#include "cli/readers/zstd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -294,14 +293,6 @@ TEST(PerfRecords, WaitsForTheEndOfARecord) {
   EXPECT_EQ(record.body.size(), 8u);
   const std::array<std::byte, 8> none{};
   EXPECT_FALSE(ParseRecord(none, record).ok()) << "a record without a size";
-}
-
-TEST(ZstdStream, RefusesWhatIsNone) {
-  const std::array<std::byte, 64> zeros{};
-  ZstdStream stream;
-  const absl::Status status =
-      stream.Inflate(zeros, [](std::span<const std::byte>) { return absl::OkStatus(); });
-  EXPECT_FALSE(status.ok());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "../../../src/platform/linux/files/system_library.h"
 #include "../loaded_image.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -26,6 +27,11 @@ TEST(DebugFrame, IsReadFromTheModulesFileCompressedOrNot) {
   EXPECT_EQ(id, 0xFFFFFFFF) << "the first entry is a CIE";
   EXPECT_EQ(ReadDebugFrame(LoadedModule("compressed_debug_frame"), NativePlatform::Files()).size(),
             bytes.size());
+#ifdef STROBE_HAS_ZSTD_FIXTURE
+  if (internal::FindFunction<void()>("libzstd.so.1", "ZSTD_decompress") == nullptr)
+    GTEST_SKIP() << "no libzstd on this machine";
+  EXPECT_EQ(ReadDebugFrame(LoadedModule("zstd_debug_frame"), NativePlatform::Files()), bytes);
+#endif
 }
 
 TEST(DebugFrame, IsNothingWhereTheFileIsAnotherOrHasNone) {

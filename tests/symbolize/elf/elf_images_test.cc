@@ -156,20 +156,51 @@ TEST_F(ElfImagesTest, SectionsAreInflated) {
            .content = ElfBytes::Compressed(content)});
   elf.Add({.name = ".zdebug_info", .content = ElfBytes::GnuCompressed(content)});
   elf.Add({.name = ".broken", .flags = ElfBytes::kCompressed, .content = {1, 2, 3}});
+  elf.Add({.name = ".zdebug_line", .content = {'Z', 'L', 'I', 'B', 0}});
   files_.Write("/x", elf.File());
   const std::optional<ElfImage> image = OpenElfImage("/x", files_);
   ASSERT_TRUE(image.has_value());
   Bytes bytes;
-  ASSERT_TRUE(OpenSection(*image, ".plain").Read(0, 3, bytes));
+  ASSERT_TRUE(OpenSection(*image, ".plain", files_).Read(0, 3, bytes));
   EXPECT_EQ(bytes, (Bytes{1, 2, 3}));
-  const SectionBytes packed = OpenSection(*image, ".packed");
+  const SectionBytes packed = OpenSection(*image, ".packed", files_);
   ASSERT_TRUE(packed.Read(0, packed.size(), bytes));
   EXPECT_EQ(bytes, content);
-  const SectionBytes old = OpenSection(*image, ".debug_info");
+  const SectionBytes old = OpenSection(*image, ".debug_info", files_);
   ASSERT_TRUE(old.Read(0, old.size(), bytes));
   EXPECT_EQ(bytes, content);
-  EXPECT_TRUE(OpenSection(*image, ".broken").empty());
-  EXPECT_TRUE(OpenSection(*image, ".none").empty());
+  EXPECT_TRUE(OpenSection(*image, ".broken", files_).empty());
+  EXPECT_TRUE(OpenSection(*image, ".debug_line", files_).empty()) << "it is cut off";
+  EXPECT_TRUE(OpenSection(*image, ".none", files_).empty());
+}
+
+// The head of a section that zstd has compressed, to so many bytes, and what is behind it.
+Bytes WithZstdHead(std::uint64_t size, const Bytes& rest) {
+  return Join({Fixed(std::uint32_t{2}), Fixed(std::uint32_t{0}), Fixed(size),
+               Fixed(std::uint64_t{1}), rest});
+}
+
+TEST_F(ElfImagesTest, SectionsThatZstdHasCompressedAreInflatedByTheSystemsLibrary) {
+  const Bytes content(5000, 7);
+  ElfBytes elf;
+  const auto add = [&](const char* name, const Bytes& bytes) {
+    elf.Add({.name = name, .flags = ElfBytes::kCompressed, .content = bytes});
+  };
+  add(".packed", WithZstdHead(content.size(), content));  // MemoryFiles leaves it as it is
+  add(".longer", WithZstdHead(content.size() - 1, content));
+  add(".large", WithZstdHead(kMaxWholeBytes + 1, content));
+  add(".wrong", WithZstdHead(~std::uint64_t{0}, content));
+  add(".head", WithZstdHead(content.size(), {}));
+  files_.Write("/x", elf.File());
+  const std::optional<ElfImage> image = OpenElfImage("/x", files_);
+  ASSERT_TRUE(image.has_value());
+  const SectionBytes packed = OpenSection(*image, ".packed", files_);
+  Bytes bytes;
+  ASSERT_TRUE(packed.Read(0, packed.size(), bytes));
+  EXPECT_EQ(bytes, content);
+  for (const char* name : {".longer", ".large", ".wrong", ".head"})
+    EXPECT_TRUE(OpenSection(*image, name, files_).empty()) << name;
+  EXPECT_TRUE(OpenSection(*image, ".packed", NoSymbolFiles()).empty()) << "no library";
 }
 
 }  // namespace

@@ -58,6 +58,8 @@ struct ZstdStream::State {
   State& operator=(const State&) = delete;
 
   void* stream = nullptr;
+  bool is_between_frames = true;
+  bool is_held_back = false;  // the last chunk was full: there may be more without more input
   std::vector<std::byte> chunk = std::vector<std::byte>(kChunkBytes);
 };
 
@@ -66,20 +68,27 @@ ZstdStream::~ZstdStream() = default;
 ZstdStream::ZstdStream(ZstdStream&&) noexcept = default;
 ZstdStream& ZstdStream::operator=(ZstdStream&&) noexcept = default;
 
-absl::Status ZstdStream::Inflate(std::span<const std::byte> compressed, const Sink& sink) {
+absl::StatusOr<std::span<const std::byte>> ZstdStream::Next(
+    std::span<const std::byte>& compressed) {
   if (state_ == nullptr) state_ = std::make_unique<State>();
   if (state_->stream == nullptr)
     return absl::UnimplementedError(
-        "the records are compressed by zstd, and this machine has no libzstd.so.1 (libzstd1)");
-  InBuffer in{compressed.data(), compressed.size(), 0};
-  while (true) {
-    OutBuffer out{state_->chunk.data(), state_->chunk.size(), 0};
-    if (Library().is_error(Library().decompress(state_->stream, &out, &in)) != 0)
-      return absl::InvalidArgumentError("the compressed records are damaged");
-    if (absl::Status status = sink(std::span(state_->chunk).first(out.position)); !status.ok())
-      return status;
-    if (in.position == in.size && out.position < out.size) return absl::OkStatus();
+        "the data is compressed by zstd, and this machine has no libzstd.so.1 (libzstd1)");
+  OutBuffer out{state_->chunk.data(), state_->chunk.size(), 0};
+  // What the library holds back is given without input, too.
+  while (out.position == 0 && (!compressed.empty() || state_->is_held_back)) {
+    InBuffer in{compressed.data(), compressed.size(), 0};
+    const std::size_t result = Library().decompress(state_->stream, &out, &in);
+    if (Library().is_error(result) != 0) return absl::DataLossError("the zstd data is damaged");
+    compressed = compressed.subspan(in.position);
+    state_->is_between_frames = result == 0;
+    state_->is_held_back = out.position == out.size;
   }
+  return std::span<const std::byte>(state_->chunk).first(out.position);
+}
+
+bool ZstdStream::is_between_frames() const {
+  return state_ == nullptr || state_->is_between_frames;
 }
 
 }  // namespace strobe::internal

@@ -21,6 +21,7 @@
 #include "strobe/platform/linux/linux_platform.h"
 #include "strobe/symbolize/symbol_files.h"
 #include "system_xz.h"
+#include "system_zstd.h"
 
 namespace strobe {
 namespace {
@@ -55,6 +56,10 @@ class LinuxFiles final : public SymbolFiles {
   [[nodiscard]] std::vector<std::byte> InflateXz(std::span<const std::byte> compressed,
                                                  std::size_t max_bytes) const override {
     return internal::InflateXz(compressed, max_bytes);
+  }
+  [[nodiscard]] std::vector<std::byte> InflateZstd(std::span<const std::byte> compressed,
+                                                   std::size_t max_bytes) const override {
+    return internal::InflateZstd(compressed, max_bytes);
   }
 };
 

@@ -1,0 +1,13 @@
+// Content in the format of Zstandard, by libzstd.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace strobe::internal {
+
+// See SymbolFiles::InflateZstd.
+std::vector<std::byte> InflateZstd(std::span<const std::byte> compressed, std::size_t max_bytes);
+
+}  // namespace strobe::internal
