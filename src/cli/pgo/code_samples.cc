@@ -232,6 +232,19 @@ class Collector {
   std::vector<std::uint32_t> build_of_;  // of each module
 };
 
+// Of a sample, by the column that counts them. Without one, a row is a sample.
+double MeanAmount(const Profile& profile, std::int64_t whole) {
+  const auto counts = std::ranges::find(profile.value_types, "samples", &ValueType::type);
+  double samples = 0;
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    const auto column = static_cast<std::size_t>(counts - profile.value_types.begin());
+    samples += counts == profile.value_types.end()
+                   ? 1
+                   : static_cast<double>(std::max<std::int64_t>(profile.Values(i)[column], 0));
+  }
+  return whole > 0 && samples > 0 ? static_cast<double>(whole) / samples : 1;
+}
+
 }  // namespace
 
 absl::StatusOr<Module> ModuleOf(const std::string& path, const SymbolFiles& files) {
@@ -256,6 +269,7 @@ absl::StatusOr<BinarySamples> CollectCodeSamples(const LoadedProfile& loaded, st
                                                  const SymbolSearch& search) {
   Collector collector(loaded, binary);
   BinarySamples samples{.whole = collector.Add(column), .builds = {}};
+  samples.sample_amount = MeanAmount(loaded.profile, samples.whole);
   samples.builds = collector.Finish(files, search);
   std::erase_if(samples.builds,
                 [](const BuildSamples& build) { return build.code.places.empty(); });

@@ -44,7 +44,8 @@ struct BuildSamples {
 };
 
 struct BinarySamples {
-  std::int64_t whole = 0;  // the sum of the column
+  std::int64_t whole = 0;    // the sum of the column
+  double sample_amount = 1;  // the mean of a sample's
   std::vector<BuildSamples> builds;
 };
 

@@ -69,48 +69,90 @@ class Maker {
     return found == line.function->lines.end() ? 0 : found->second.count;
   }
 
-  void AddCalls() {
-    std::map<PlacedLine, std::map<std::string, double>> calls;  // amounts
-    std::map<std::string, double> amounts_of;                   // of all calls of a function
-    std::map<PlacedLine, double> amounts_at;                    // of all calls of a line
+  // The calls of a line, by linkage names, and sums of their amounts.
+  struct Calls {
+    std::map<PlacedLine, std::map<std::string, double>> amounts;
+    std::map<std::string, double> amounts_of;  // of all calls of a function
+    std::map<PlacedLine, double> amounts_at;   // of all calls of a line
+  };
+
+  [[nodiscard]] Calls CollectCalls() const {
+    Calls calls;
     for (const CodeSamples::Call& call : code_.calls) {
       const PlacedLine& line = lines_[call.caller];
       if (line.function == nullptr || lines_[call.callee].function == nullptr) continue;
       const std::string& callee = code_.places[call.callee].frames.back().function;
       const auto amount = static_cast<double>(call.amount);
-      calls[line][callee] += amount;
-      amounts_of[callee] += amount;
-      amounts_at[line] += amount;
+      calls.amounts[line][callee] += amount;
+      calls.amounts_of[callee] += amount;
+      calls.amounts_at[line] += amount;
     }
+    return calls;
+  }
+
+  // By the first lines of the functions, and by the lines of their callers.
+  void AddEntries(const Calls& calls) {
     for (const auto& [name, line] : entry_lines_) functions_[name].entries = CountOf(line);
     std::map<std::string, double> entries;
-    for (const auto& [line, callees] : calls) {
+    for (const auto& [line, callees] : calls.amounts) {
       for (const auto& [callee, amount] : callees)
-        entries[callee] += CountOf(line) * amount / amounts_at[line];
+        entries[callee] += CountOf(line) * amount / calls.amounts_at.at(line);
     }
     for (const auto& [name, count] : entries) {
       double& known = functions_[name].entries;
       known = std::max(known, count);
     }
-    for (const auto& [line, callees] : calls) {
-      const double count = CountOf(line);
-      for (const auto& [callee, amount] : callees) {
-        const double called = std::max(count * amount / amounts_at[line],
-                                       functions_[callee].entries * amount / amounts_of[callee]);
-        if (called == 0) continue;
-        FunctionSamples::Line& counted = line.function->lines[line.location];
-        counted.calls[callee] = called;
-      }
-    }
-    for (const auto& [line, callees] : calls) {
-      const auto found = line.function->lines.find(line.location);
-      if (found == line.function->lines.end()) continue;
-      double called = 0;
-      for (const auto& [callee, count] : found->second.calls) called += count;
-      found->second.count = std::max(found->second.count, called);
+  }
+
+  // A function that has counts has been entered.
+  void EstimateEntries() {
+    for (auto& [name, function] : functions_) {
+      if (function.entries == 0) function.entries = FirstCount(function);
     }
   }
 
+  // The count of the first place of the function that has one.
+  static double FirstCount(const FunctionSamples& function) {
+    const auto line = std::ranges::find_if(
+        function.lines, [](const auto& located) { return located.second.count > 0; });
+    for (const auto& [location, functions] : function.inlined) {
+      if (line != function.lines.end() && line->first < location) break;
+      double sum = 0;
+      for (const auto& [name, inlined] : functions) sum += FirstCount(inlined);
+      if (sum > 0) return sum;
+    }
+    return line == function.lines.end() ? 0 : line->second.count;
+  }
+
+  // A function without samples of its own has counts once what it calls has entries: so callees
+  // come before their callers. Of a longer chain of such functions some have no counts.
+  void AddCalls() {
+    constexpr int kMostRounds = 64;
+    Calls calls = CollectCalls();
+    AddEntries(calls);
+    for (int round = 0; round < kMostRounds && !calls.amounts.empty(); ++round) {
+      EstimateEntries();
+      if (!CountCalls(calls)) break;
+    }
+  }
+
+  // Takes the lines whose calls have counts now out of `calls.amounts`. False if there are none.
+  bool CountCalls(Calls& calls) {
+    std::vector<PlacedLine> counted;
+    for (const auto& [line, callees] : calls.amounts) {
+      const double count = CountOf(line);
+      FunctionSamples::Line found{.count = count};
+      for (const auto& [callee, amount] : callees) {
+        const double called =
+            std::max(count * amount / calls.amounts_at[line],
+                     functions_[callee].entries * amount / calls.amounts_of[callee]);
+        if (called > 0) found.calls[callee] = called;
+      }
+      if (found.calls.size() == callees.size()) counted.push_back(line);
+    }
+    for (const PlacedLine& line : counted) AddCallsOf(line, calls);
+    return !counted.empty();
+  }
   const CodeSamples& code_;
   FunctionSamplesMap functions_;
   std::vector<PlacedLine> lines_;  // of each place; without a function if it is not located

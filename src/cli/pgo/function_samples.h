@@ -61,7 +61,9 @@ bool IsLocated(const CodeSamples::Place& place);
 // * A call is executed as often as its line: the functions that were called there share its count
 //   in proportion to their amounts. If the line has fewer samples than the function's entry, the
 //   callers' lines share the entry's count, in the same way.
-// * A function is entered as often as its first line is executed, or its callers' lines.
+// * A function is entered as often as its first line is executed, or its callers' lines; if neither
+//   has samples, as often as its first line that has some. So each call that a stack shows has a
+//   count: Clang takes a call without one for cold, and does not inline it.
 FunctionSamplesMap MakeFunctionSamples(const CodeSamples& code);
 
 }  // namespace strobe::internal

@@ -88,7 +88,7 @@ class Writer {
 
 }  // namespace
 
-std::string LlvmProfileText(const FunctionSamplesMap& functions) {
+std::string LlvmProfileText(const FunctionSamplesMap& functions, double sample_amount) {
   double largest = 0;
   std::vector<std::pair<double, const FunctionSamplesMap::value_type*>> order;
   for (const auto& named : functions) {
@@ -97,7 +97,8 @@ std::string LlvmProfileText(const FunctionSamplesMap& functions) {
     if (IsName(named.first) && total > 0) order.emplace_back(total, &named);
   }
   std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.first > b.first; });
-  Writer writer(largest > kMaxCount ? kMaxCount / largest : 1);
+  const double scale = kCountOfSample / sample_amount;
+  Writer writer(largest * scale > kMaxCount ? kMaxCount / largest : scale);
   for (const auto& [total, named] : order) writer.Write(named->first, named->second);
   return writer.Take();
 }

@@ -27,8 +27,8 @@ struct PgoFormat {
   std::string (*encode)(const FunctionSamplesMap& functions, const BinarySamples& samples);
 };
 
-std::string EncodeLlvm(const FunctionSamplesMap& functions, const BinarySamples& /*samples*/) {
-  return LlvmProfileText(functions);
+std::string EncodeLlvm(const FunctionSamplesMap& functions, const BinarySamples& samples) {
+  return LlvmProfileText(functions, samples.sample_amount);
 }
 std::string EncodeOrder(const FunctionSamplesMap& /*functions*/, const BinarySamples& samples) {
   const auto current = std::ranges::find(samples.builds, true, &BuildSamples::is_current);

@@ -46,11 +46,18 @@ FunctionLocations LocationsOf(const FunctionSamplesMap& samples, const Module& b
     AddNames(function, names);
   }
   const FunctionTable functions = ReadElfNames(binary, files, search).functions;
-  std::vector<std::uint64_t> addresses;
+  std::vector<std::pair<double, FunctionTable::Function>> compared;  // with what each has
   for (const FunctionTable::Function& function : functions.functions()) {
-    const std::uint64_t bytes = function.end - function.address;
-    if (!names.contains(functions.NameOf(function)) || bytes > kMaxComparedBytes - addresses.size())
-      continue;
+    const auto name = names.find(functions.NameOf(function));
+    if (name == names.end()) continue;
+    const auto found = samples.find(*name);
+    compared.emplace_back(found == samples.end() ? 0 : found->second.total(), function);
+  }
+  std::ranges::stable_sort(compared,
+                           [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::uint64_t> addresses;
+  for (const auto& [total, function] : compared) {
+    if (function.end - function.address > kMaxComparedBytes - addresses.size()) continue;
     for (std::uint64_t at = function.address; at < function.end; ++at) addresses.push_back(at);
   }
   std::ranges::sort(addresses);

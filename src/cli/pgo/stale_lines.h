@@ -13,7 +13,7 @@
 
 namespace strobe::internal {
 
-// Code of more bytes than this is not compared.
+// Code of more bytes than this is not compared. Functions with the largest counts come first.
 inline constexpr std::size_t kMaxComparedBytes = std::size_t{4} << 20;
 
 // The locations that have code, by the linkage names of functions.

@@ -120,6 +120,41 @@ TEST(FunctionSamplesTest, ACallersLineWithoutSamplesIsExecutedAsOftenAsTheCallee
   EXPECT_EQ(CountAt(functions.at("main"), {.offset = 6}), 10);
 }
 
+TEST(FunctionSamplesTest, AFunctionWithCountsHasEntries) {
+  CodeSamples code;
+  code.places = {PlaceAt({At("f", 0)}, 0, true), PlaceAt({At("f", 9)}, 500),
+                 PlaceAt({At("f", 4)}, 20),      PlaceAt({At("inner", 1), At("f", 2)}, 7),
+                 PlaceAt({At("g", 3)}, 5),       PlaceAt({At("inner", 1), At("g", 6)}, 7)};
+  const FunctionSamplesMap functions = MakeFunctionSamples(code);
+  EXPECT_EQ(functions.at("f").entries, 7) << "the first place with samples: what is inlined there";
+  EXPECT_EQ(functions.at("g").entries, 5);
+}
+
+// None but the last one has samples of its own.
+TEST(FunctionSamplesTest, EachCallOfAStackHasACount) {
+  CodeSamples code;
+  code.places = {PlaceAt({At("main", 4)}, 0), PlaceAt({At("run", 6)}, 0),
+                 PlaceAt({At("step", 2), At("walk", 3)}, 0), PlaceAt({At("f", 5)}, 40)};
+  code.calls = {{.caller = 0, .callee = 1, .amount = 40},
+                {.caller = 1, .callee = 2, .amount = 40},
+                {.caller = 2, .callee = 3, .amount = 40}};
+  const FunctionSamplesMap functions = MakeFunctionSamples(code);
+  ASSERT_EQ(functions.size(), 4u);
+  EXPECT_EQ(functions.at("main").lines.at({.offset = 4}).calls.at("run"), 40);
+  EXPECT_EQ(functions.at("run").lines.at({.offset = 6}).calls.at("walk"), 40);
+  const FunctionSamples& step = functions.at("walk").inlined.at({.offset = 3}).at("step");
+  EXPECT_EQ(step.lines.at({.offset = 2}).calls.at("f"), 40);
+  for (const auto& [name, function] : functions) EXPECT_EQ(function.entries, 40) << name;
+}
+
+// A recursion that has no samples but below it.
+TEST(FunctionSamplesTest, FunctionsThatCallEachOtherEnd) {
+  CodeSamples code;
+  code.places = {PlaceAt({At("even", 1)}, 0), PlaceAt({At("odd", 1)}, 0)};
+  code.calls = {{.caller = 0, .callee = 1, .amount = 3}, {.caller = 1, .callee = 0, .amount = 3}};
+  EXPECT_TRUE(MakeFunctionSamples(code).empty());
+}
+
 TEST(FunctionSamplesTest, PlacesWithoutLinesCountNothing) {
   SourceFrame no_begin = At("f", 3);
   no_begin.declaration_line = 0;

@@ -18,7 +18,7 @@ TEST(LlvmProfileTest, WritesTheLargestFunctionsFirst) {
   FunctionSamples& inlined = large.inlined[{.offset = 6}]["inlined"];
   inlined.lines[{.offset = 1}].count = 200;
   inlined.inlined[{.offset = 2, .discriminator = 3}]["deeper"].lines[{.offset = 9}].count = 5;
-  EXPECT_EQ(LlvmProfileText(functions),
+  EXPECT_EQ(LlvmProfileText(functions, kCountOfSample),
             "_Z5largev:759:7\n"
             " 4: 534\n"
             " 5.1: 20 _Z3barv:12 _Z3fooi:8\n"
@@ -35,11 +35,19 @@ TEST(LlvmProfileTest, CountsHave31BitsAndKeepTheirProportions) {
   functions["f"].lines = {{{.offset = 1}, {.count = 4e12}},
                           {{.offset = 2}, {.count = 1e12}},
                           {{.offset = 3}, {.count = 1}}};
-  EXPECT_EQ(LlvmProfileText(functions),
+  EXPECT_EQ(LlvmProfileText(functions, kCountOfSample),
             "f:2684354560:0\n"
             " 1: 2147483647\n"
             " 2: 536870912\n"
             " 3: 1\n");
+}
+
+TEST(LlvmProfileTest, ASampleHasTheSameCountWhateverItsAmountIs) {
+  FunctionSamplesMap functions;
+  functions["f"].lines = {{{.offset = 1}, {.count = 4e6}},
+                          {{.offset = 2}, {.count = 12e6}},
+                          {{.offset = 3}, {.count = 1}}};
+  EXPECT_EQ(LlvmProfileText(functions, 4e6), "f:41:0\n 1: 10\n 2: 30\n 3: 1\n");
 }
 
 TEST(LlvmProfileTest, LeavesOutNamesThatTheFormatCannotHave) {
@@ -48,12 +56,12 @@ TEST(LlvmProfileTest, LeavesOutNamesThatTheFormatCannotHave) {
   functions["f"].inlined[{.offset = 2}]["a\nb"].lines[{.offset = 1}].count = 9;
   functions["-[Class name]"].lines[{.offset = 1}].count = 2;
   functions[""].lines[{.offset = 1}].count = 2;
-  EXPECT_EQ(LlvmProfileText(functions), "f:3:0\n 1: 3\n");
+  EXPECT_EQ(LlvmProfileText(functions, kCountOfSample), "f:3:0\n 1: 3\n");
 }
 
 TEST(LlvmProfileTest, OfNothingIsNothing) {
-  EXPECT_EQ(LlvmProfileText({}), "");
-  EXPECT_EQ(LlvmProfileText({{"f", {}}}), "");
+  EXPECT_EQ(LlvmProfileText({}, 1), "");
+  EXPECT_EQ(LlvmProfileText({{"f", {}}}, 1), "");
 }
 
 }  // namespace
