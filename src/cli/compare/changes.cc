@@ -81,16 +81,20 @@ Changes::Changes(const Side& base, const Side& now, bool by_total, std::span<con
     const auto found = side.functions.find(name);
     return found == side.functions.end() ? FunctionCost{} : found->second;
   };
+  // An empty side has missed what the other has: it is judged as if its samples were as those.
+  const Side& base_weights = base.is_empty() ? now : base;
+  const Side& now_weights = now.is_empty() ? base : now;
   const auto add = [&](const std::string& name) {
     FunctionChange row{.name = name, .base = of(base, name), .now = of(now, name)};
     if (part(row.base) == 0 && part(row.now) == 0) return;
     row.base_amount = base.PerUnit(part(row.base));
     row.now_amount = now.PerUnit(part(row.now));
     const auto amount = [&](const Side& run) { return part(of(run, name)); };
-    row.change = ChangeBetween({row.base_amount, row.now_amount},
-                               {base.ErrorOf(row.base_amount), now.ErrorOf(row.now_amount)},
-                               {base.ErrorOf(row.now_amount), now.ErrorOf(row.base_amount)},
-                               RunSpread::Of(OfRuns(base_runs, amount), OfRuns(now_runs, amount)));
+    row.change = ChangeBetween(
+        {row.base_amount, row.now_amount},
+        {base.ErrorOf(row.base_amount, base_weights), now.ErrorOf(row.now_amount, now_weights)},
+        {base.ErrorOf(row.now_amount, base_weights), now.ErrorOf(row.base_amount, now_weights)},
+        RunSpread::Of(OfRuns(base_runs, amount), OfRuns(now_runs, amount)));
     rows_.push_back(std::move(row));
   };
   for (const auto& [name, cost] : base.functions) add(name);
@@ -101,11 +105,12 @@ Changes::Changes(const Side& base, const Side& now, bool by_total, std::span<con
   total_.name = kTotalName;
   total_.base_amount = base.PerUnit(base.sum);
   total_.now_amount = now.PerUnit(now.sum);
-  total_.change =
-      ChangeBetween({total_.base_amount, total_.now_amount},
-                    {base.ErrorOfSum(total_.base_amount), now.ErrorOfSum(total_.now_amount)},
-                    {base.ErrorOfSum(total_.now_amount), now.ErrorOfSum(total_.base_amount)},
-                    RunSpread::Of(OfRuns(base_runs, sum), OfRuns(now_runs, sum)));
+  total_.change = ChangeBetween({total_.base_amount, total_.now_amount},
+                                {base.ErrorOfSum(total_.base_amount, base_weights),
+                                 now.ErrorOfSum(total_.now_amount, now_weights)},
+                                {base.ErrorOfSum(total_.now_amount, base_weights),
+                                 now.ErrorOfSum(total_.base_amount, now_weights)},
+                                RunSpread::Of(OfRuns(base_runs, sum), OfRuns(now_runs, sum)));
   AllowForSpread();
 }
 

@@ -33,15 +33,20 @@ struct Side {
   EffectiveSamples samples{};
   absl::flat_hash_map<std::string, FunctionCost> functions{};  // those that are not 0
 
+  // True if there is nothing in the profile, and so no sample that says what one weighs.
+  [[nodiscard]] bool is_empty() const { return whole == 0 && !(samples.count() > 0); }
   // By unit of work: an amount, the standard error of a part that is so much, and that of a total.
+  // `weights` is the side whose samples say what a sample weighs: this one, unless it is empty.
   [[nodiscard]] double PerUnit(std::int64_t amount) const {
     return static_cast<double>(amount) / units;
   }
-  [[nodiscard]] double ErrorOf(double per_unit) const {
-    return ErrorOfAmount(per_unit * units, static_cast<double>(whole), samples) / units;
+  [[nodiscard]] double ErrorOf(double per_unit, const Side& weights) const {
+    return ErrorOfAmount(per_unit * units, static_cast<double>(weights.whole), weights.samples) /
+           units;
   }
-  [[nodiscard]] double ErrorOfSum(double per_unit) const {
-    return ErrorOfTotal(per_unit * units, static_cast<double>(sum), samples) / units;
+  [[nodiscard]] double ErrorOfSum(double per_unit, const Side& weights) const {
+    return ErrorOfTotal(per_unit * units, static_cast<double>(weights.sum), weights.samples) /
+           units;
   }
 };
 
@@ -63,7 +68,7 @@ class Changes {
   // What may change: the functions, and the total. The number of them makes the family whose
   // errors Judge takes: see ErrorsForFamily.
   [[nodiscard]] std::size_t count() const { return rows_.size() + 1; }
-  // False if a profile does not count its samples, or has none.
+  // False if a profile does not count its samples, or if neither has any.
   [[nodiscard]] bool has_errors() const;
   // Says which changes are significant. Puts those first, then the largest.
   void Judge(double errors);

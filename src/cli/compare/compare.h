@@ -30,7 +30,7 @@ struct CiSubject {
   std::vector<NamedChanges> profiles{};
   // Those that only one side has.
   std::vector<std::string> only_base{}, only_now{};
-  std::size_t base_runs = 1, now_runs = 1;
+  std::size_t base_runs = 1, now_runs = 1;  // of the profile that has the fewest
 };
 struct CiText {
   std::string text;  // Markdown

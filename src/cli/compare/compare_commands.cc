@@ -1,4 +1,5 @@
 // strobe diff and strobe ci: each declares its arguments here.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -81,6 +82,9 @@ absl::StatusOr<Runs> MakeRuns(CommandLine& line, const std::vector<std::string>&
   for (const std::string& path : paths) {
     const absl::StatusOr<FilteredProfile> run = line.LoadSubject(path);
     if (!run.ok()) return run.status();
+    if (run->type() != sum.type())
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, " has other value types than the other runs: see --type"));
     absl::StatusOr<Side> one = Side::Of(*run, per);
     if (!one.ok()) return one.status();
     runs.sum.units += one->units;
@@ -99,8 +103,15 @@ absl::StatusOr<NamedChanges> CompareRuns(CommandLine& line, const std::string& n
   if (base->type() != now->type())
     return absl::InvalidArgumentError("the profiles have different value types: see --type");
   std::string per = line.request().per;
-  if (per.empty() && base->loaded.Iterations() > 0 && now->loaded.Iterations() > 0)
-    per = kPerIterations;
+  if (per.empty()) {
+    const bool has_base = base->loaded.Iterations() > 0;
+    const bool has_now = now->loaded.Iterations() > 0;
+    if (has_base != has_now)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "only the ", has_base ? "base" : "new side", " says how many iterations it has, so the ",
+          "amounts do not compare: profile the other side again, or compare them by --per 1"));
+    if (has_base) per = kPerIterations;
+  }
   const absl::StatusOr<Runs> before = MakeRuns(line, base_paths, *base, per);
   if (!before.ok()) return before.status();
   const absl::StatusOr<Runs> after = MakeRuns(line, now_paths, *now, per);
@@ -132,6 +143,8 @@ Text Ci(CommandLine& line) {
                           absl::StrCat(name, name.empty() ? "" : ": ", changes.status().message()));
     }
     subject.profiles.push_back(*std::move(changes));
+    subject.base_runs = std::min(subject.base_runs, paths.size());
+    subject.now_runs = std::min(subject.now_runs, now->second.size());
   }
   for (const auto& [name, paths] : *nows) {
     if (!bases->contains(name)) subject.only_now.push_back(name);

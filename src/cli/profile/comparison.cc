@@ -103,7 +103,8 @@ bool ChangeLimit::IsBeyond(const AmountChange& change, double base_whole,
     return (change.is_significant || std::isnan(change.error)) &&
            size > std::abs(base_whole) * number_ / 100;
   }
-  return size > ErrorsForFamily(changes, ChanceBeyond(number_)) * change.error;
+  return size > ErrorsForFamily(changes, ChanceBeyond(number_)) *
+                    std::max(change.error, change.chance_error);
 }
 
 }  // namespace strobe::internal

@@ -171,6 +171,20 @@ TEST(CiTest, WhatIsNotComparedIsNamed) {
   EXPECT_THAT(text.text, HasSubstr("Not judged, for want of samples: `BM_Empty`."));
 }
 
+TEST(CiTest, WhatHadNoSampleIsJudged) {
+  CiSubject slower;
+  slower.profiles.push_back(Named("BM_A", Between(RunOf(0, 0), RunOf(1000, 1000))));
+  const CiText text = CiOf(std::move(slower));
+  EXPECT_TRUE(text.has_regression);
+  EXPECT_THAT(text.text, HasSubstr("| `BM_A` | `Parse` | 0 s | 1.000 s |"));
+  CiSubject faster;
+  faster.profiles.push_back(Named("BM_A", Between(RunOf(1000, 1000), RunOf(0, 0))));
+  EXPECT_FALSE(CiOf(std::move(faster)).has_regression);
+  CiSubject chance;
+  chance.profiles.push_back(Named("BM_A", Between(RunOf(0, 0), RunOf(1, 1))));
+  EXPECT_FALSE(CiOf(std::move(chance)).has_regression) << "two samples";
+}
+
 TEST(CiTest, WithoutErrorsNothingIsJudged) {
   MadeProfile heap({{"inuse_space", "bytes"}});
   heap.Add({"Keep"}, {1000});

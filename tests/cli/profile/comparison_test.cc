@@ -143,6 +143,8 @@ TEST(ChangeLimitTest, ManyChangesNeedMoreErrors) {
   EXPECT_TRUE(ChangeLimit::Parse("3sigma")->IsBeyond(change, 100, 1));
   EXPECT_FALSE(ChangeLimit::Parse("3sigma")->IsBeyond(change, 100, 100));
   EXPECT_FALSE(ChangeLimit::Parse("-3sigma")->IsBeyond(change, 100, 1));
+  const AmountChange of_few_samples{.change = 3.5, .error = 0.1, .chance_error = 2};
+  EXPECT_FALSE(ChangeLimit::Parse("3sigma")->IsBeyond(of_few_samples, 100, 1)) << "as the table";
 }
 
 }  // namespace
