@@ -223,14 +223,16 @@ def namespaces(recorder, dynamic, static):
     script = "unshare -pf sh -c '{d} exec {s} work; {d} other {s} work; {d} spawn {s} work; exit 3'".format(d=dynamic, s=static)
 
     def whole():
+        stolen_before_s = stolen_s()
         recorded = recorder.record("sh", "-c", script, arguments=["-F", "1000"])
+        stolen = stolen_s() - stolen_before_s + 0.01
         equal(recorded.returncode, 3, "the script: %r" % recorded.stderr)
         said_s = [float(line.split()[2]) for line in recorded.stdout.decode().splitlines()]
         equal(len(said_s), 6, "programs that have worked")
         total_s, functions = recorder.top()
         work_s = sum(seconds for name, seconds in functions.items() if "WorkOfStatic" in name)
         print("%.3f s, of static programs %.3f s, said %.3f s" % (total_s, work_s, sum(said_s)))
-        check(total_s <= recorder.used_s + AROUND_S, "twice? %.3f s of %.3f s" % (total_s, recorder.used_s))
+        check(total_s <= recorder.used_s + stolen + AROUND_S, "twice? %.3f s of %.3f s" % (total_s, recorder.used_s))
         return bool(failures) or work_s > 0.8 * 3 * WORK_S
 
     work_until(bool, whole, "most of what static programs do")

@@ -42,10 +42,14 @@ class Command {
     return request;
   }
   void Answer() const { EXPECT_EQ(send(connection_, "", 1, 0), 1); }
-  // Bytes of the next message; 0 at the end.
+  // Bytes of the next message; 0 at the end, also if the process has left an answer unread: it
+  // waits for one no longer than it says.
   [[nodiscard]] ssize_t Next() const {
     char byte = 0;
-    return recv(connection_, &byte, sizeof(byte), 0);
+    ssize_t got = -1;
+    do got = recv(connection_, &byte, sizeof(byte), 0);
+    while (got < 0 && errno == ECONNRESET);
+    return got;
   }
   [[nodiscard]] bool IsAsked() const {
     return accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK) >= 0;

@@ -238,7 +238,8 @@ bool OutsideRecording::Serving::HasLeft(const Asking& asking) {
 bool OutsideRecording::Serving::Answer(Asking& asking) {
   AttachRequest request;
   const ssize_t got = recv(asking.connection.get(), &request, sizeof(request), 0);
-  if (got < 0) return errno == EAGAIN || errno == EINTR;
+  // A reset comes before what the process has sent: it has left an answer unread.
+  if (got < 0) return errno == EAGAIN || errno == EINTR || errno == ECONNRESET;
   if (got == 0) {
     EndAsk(asking);
     return false;

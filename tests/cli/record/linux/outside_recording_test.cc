@@ -133,7 +133,12 @@ class OutsideRecordingChildrenTest : public OutsideRecordingTest {
   }
   // True once there are samples; false if events are refused.
   static bool AwaitSamples(OutsideRecording& outside) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (outside.samples() == 0) {
+      if (std::chrono::steady_clock::now() > end) {
+        ADD_FAILURE() << "neither a sample nor a refusal";
+        return false;
+      }
       if (const OutsideRefusal refusal = outside.TakeRefusal(); refusal.programs > 0) {
         std::puts(refusal.reason.c_str());
         return false;
