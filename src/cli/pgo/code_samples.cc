@@ -78,6 +78,7 @@ class BuildPlaces {
     for (const auto& [address, place] : places_at) addresses.push_back(address);
     return FindSourceFrames(module_, addresses, files, search,
                             [&](std::uint64_t address, std::span<const SourceFrame> frames) {
+                              if (frames.size() > kMaxPlaceFrames) return;
                               places()[places_at[address]].frames.assign(frames.begin(),
                                                                          frames.end());
                             });
@@ -125,7 +126,7 @@ class BuildPlaces {
     for (std::size_t place = 0; place < frames_.size(); ++place) {
       if (frames_[place] >= symbols.frames.size()) continue;
       const FrameSymbols& frame = symbols.frames[frames_[place]];
-      if (frame.function == FrameSymbols::kNone) continue;
+      if (frame.function == FrameSymbols::kNone || frame.inlined_count >= kMaxPlaceFrames) continue;
       const auto add = [&](std::uint32_t number, std::uint32_t line) {
         const FunctionSymbol& function = symbols.functions[number];
         places()[place].frames.push_back({.function = function.system_name,

@@ -14,6 +14,9 @@
 
 namespace strobe::internal {
 
+// Of more functions that are inlined into each other, none is known.
+inline constexpr std::size_t kMaxPlaceFrames = 64;
+
 struct CodeSamples {
   // An address of the binary that was sampled, or that called what was sampled.
   struct Place {
