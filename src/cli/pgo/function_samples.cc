@@ -69,11 +69,12 @@ class Maker {
     return found == line.function->lines.end() ? 0 : found->second.count;
   }
 
-  // The calls of a line, by linkage names, and sums of their amounts.
+  // Of lines, by the linkage names of what they called, and sums of the amounts.
   struct Calls {
     std::map<PlacedLine, std::map<std::string, double>> amounts;
     std::map<std::string, double> amounts_of;  // of all calls of a function
     std::map<PlacedLine, double> amounts_at;   // of all calls of a line
+    std::map<PlacedLine, double> counts;       // of lines, by their own samples
   };
 
   [[nodiscard]] Calls CollectCalls() const {
@@ -86,6 +87,7 @@ class Maker {
       calls.amounts[line][callee] += amount;
       calls.amounts_of[callee] += amount;
       calls.amounts_at[line] += amount;
+      calls.counts[line] = CountOf(line);
     }
     return calls;
   }
@@ -125,34 +127,41 @@ class Maker {
   }
 
   // A function without samples of its own has counts once what it calls has entries: so callees
-  // come before their callers. Of a longer chain of such functions some have no counts.
+  // come before their callers. Of a longer chain of such functions the outer ones have none.
   void AddCalls() {
     constexpr int kMostRounds = 64;
-    Calls calls = CollectCalls();
+    const Calls calls = CollectCalls();
     AddEntries(calls);
-    for (int round = 0; round < kMostRounds && !calls.amounts.empty(); ++round) {
+    bool has_more = true;
+    for (int round = 0; round < kMostRounds && has_more; ++round) {
       EstimateEntries();
-      if (!CountCalls(calls)) break;
+      has_more = CountCalls(calls);
     }
   }
 
-  // Takes the lines whose calls have counts now out of `calls.amounts`. False if there are none.
-  bool CountCalls(Calls& calls) {
-    std::vector<PlacedLine> counted;
+  // Counts the calls that have no count, as far as that is known now. True if one has been found.
+  bool CountCalls(const Calls& calls) {
+    bool has_new = false;
     for (const auto& [line, callees] : calls.amounts) {
-      const double count = CountOf(line);
-      FunctionSamples::Line found{.count = count};
+      const double count = calls.counts.at(line);
       for (const auto& [callee, amount] : callees) {
         const double called =
-            std::max(count * amount / calls.amounts_at[line],
-                     functions_[callee].entries * amount / calls.amounts_of[callee]);
-        if (called > 0) found.calls[callee] = called;
+            std::max(count * amount / calls.amounts_at.at(line),
+                     functions_[callee].entries * amount / calls.amounts_of.at(callee));
+        if (called == 0) continue;
+        has_new |= line.function->lines[line.location].calls.try_emplace(callee, called).second;
       }
-      if (found.calls.size() == callees.size()) counted.push_back(line);
     }
-    for (const PlacedLine& line : counted) AddCallsOf(line, calls);
-    return !counted.empty();
+    for (const auto& [line, callees] : calls.amounts) {
+      const auto found = line.function->lines.find(line.location);
+      if (found == line.function->lines.end()) continue;
+      double called = 0;
+      for (const auto& [callee, count] : found->second.calls) called += count;
+      found->second.count = std::max(found->second.count, called);
+    }
+    return has_new;
   }
+
   const CodeSamples& code_;
   FunctionSamplesMap functions_;
   std::vector<PlacedLine> lines_;  // of each place; without a function if it is not located
