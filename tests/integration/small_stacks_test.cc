@@ -37,7 +37,7 @@ using testing::WaitUntil;
 using testing::WorkUntil;
 using NamedProfiler = BasicProfiler<testing::NamedKeepingTraits>;
 
-ProfilerOptions AtHighRate() { return {.sampling = {.cpu_frequency_hz = 1000, .max_overhead = 1}}; }
+ProfilerOptions AtMostRate() { return {.sampling = {.cpu_frequency_hz = 1000, .max_overhead = 1}}; }
 
 void ExpectAccounted(const std::vector<KeptProfile>& kept, const std::string& name,
                      const CpuBounds& bounds) {
@@ -81,7 +81,7 @@ void WorkUntilSampledIn(NamedProfiler& profiler, const std::string& function, vo
 
 TEST(SmallStacks, SixteenKibibytes) {
   if (testing::kIsSanitized) GTEST_SKIP() << "the sanitizers' own frames need more";
-  NamedProfiler profiler(AtHighRate());
+  NamedProfiler profiler(AtMostRate());
   ASSERT_TRUE(profiler.Start().ok());
   struct Work {
     NamedProfiler& profiler;
@@ -136,7 +136,7 @@ TEST(SmallStacks, SessionOfAProgramWhoseThreadsHaveSixteenKibibytes) {
             0);
   ASSERT_EQ(pthread_setattr_default_np(&small), 0);
   KeptProfiles::Take();
-  NamedProfiler profiler(AtHighRate());
+  NamedProfiler profiler(AtMostRate());
   CpuBounds bounds;
   std::thread([&] {
     ASSERT_TRUE(profiler.Start().ok());
@@ -178,7 +178,7 @@ TEST(SmallStacks, ASignalNeedsNoRoomOnASmallStack) {
   if (testing::kIsSanitized) GTEST_SKIP() << "the sanitizers' own frames need more";
   KeptProfiles::Take();
   struct Work {
-    testing::KeepingProfiler profiler{AtHighRate()};
+    testing::KeepingProfiler profiler{AtMostRate()};
     std::atomic<bool> is_done{false};
     bool had_own = false;
     bool has_none_after = false;
@@ -232,7 +232,7 @@ TEST(SmallStacks, AThreadKeepsTheAlternateStackOfTheOtherProfiler) {
 // The handler runs on the thread's alternate stack, and the walk goes over the thread's own.
 TEST(SmallStacks, AlternateSignalStack) {
   KeptProfiles::Take();
-  NamedProfiler profiler(AtHighRate());
+  NamedProfiler profiler(AtMostRate());
   ASSERT_TRUE(profiler.Start().ok());
   const std::size_t size = std::max<std::size_t>(testing::kIsSanitized ? 256 * 1024 : 16 * 1024,
                                                  static_cast<std::size_t>(SIGSTKSZ));
@@ -263,7 +263,7 @@ TEST(SmallStacks, AlternateSignalStack) {
 TEST(SmallStacks, Coroutine) {
   if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer does not follow swapcontext";
   KeptProfiles::Take();
-  NamedProfiler profiler(AtHighRate());
+  NamedProfiler profiler(AtMostRate());
   ASSERT_TRUE(profiler.Start().ok());
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t size = 64 * 1024;
@@ -316,7 +316,7 @@ TEST(SmallStacks, CoroutineWithRoomForTheKernelsFrameAndOneKibibyte) {
       mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(memory, MAP_FAILED);
   ASSERT_EQ(mprotect(memory, page, PROT_NONE), 0);
-  NamedProfiler profiler(AtHighRate());
+  NamedProfiler profiler(AtMostRate());
   ASSERT_TRUE(profiler.Start().ok());
   static ucontext_t caller;
   static ucontext_t coroutine;

@@ -23,19 +23,36 @@ def namespaces(text):
         yield code.count("\n", 0, match.start()) + 1, "".join(match.group(1).replace("STROBE_HIDDEN", "").split())
 
 
-def file_names(text):
-    """(line, name, definition) of each type, alias, constant and variable of a file's own, in its anonymous namespaces."""
-    scope, is_own = "", False
-    code = without_directives(blanked(text)).splitlines()
-    for number, (line, original) in enumerate(zip(code, text.splitlines()), 1):
+def own_lines(text):
+    """(line, the namespace around the anonymous one) of each line that is a file's own: directly in an anonymous namespace."""
+    depth, opened = 0, []  # opened: the depth within each namespace, and its name
+    for number, line in enumerate(without_directives(blanked(text)).splitlines(), 1):
         if match := re.match(r"namespace\s*([\w:]*)\s*\{", re.sub(r"\bSTROBE_HIDDEN\s*", "", line)):
-            is_own = not match[1]
-            scope = match[1] or scope
-        elif re.match(r"\}\s*$", line):
-            is_own = False
-        elif is_own and (match := re.match(r"(?:class|struct|enum class|using|(?:const|constexpr|constinit|thread_local)\b[^(]*?)\s+(\w+)\s*(?:final\b\s*)?(?:[={;\[]|:(?!:)|$)",
-                                           line)):
-            yield number, f"{scope}::{match[1]}", original
+            opened.append((depth + 1, match[1]))
+        elif opened and opened[-1] == (depth, ""):
+            yield number, "::".join(name for _, name in opened if name)
+        depth += line.count("{") - line.count("}")
+        while opened and depth < opened[-1][0]:
+            opened.pop()
+
+
+def file_names(text):
+    """(line, name, definition) of each type, alias, constant and variable of a file's own."""
+    code, originals = without_directives(blanked(text)).splitlines(), text.splitlines()
+    for number, scope in own_lines(text):
+        if match := re.match(r"(?:class|struct|enum class|using|(?:const|constexpr|constinit|thread_local)\b[^(]*?)\s+(\w+)\s*(?:final\b\s*)?(?:[={;\[]|:(?!:)|$)",
+                             code[number - 1]):
+            yield number, f"{scope}::{match[1]}", originals[number - 1]
+
+
+def file_functions(text):
+    """(line, name and parameters) of each function of a file's own."""
+    code, own = without_directives(blanked(text)).splitlines(), dict(own_lines(text))
+    for first, _, heading in functions(text):
+        match = re.search(r"([\w:~]+)\(", heading)
+        # What belongs to a class is indented; what is written in capitals is a macro, as TEST.
+        if first in own and not code[first - 1].startswith(" ") and match is not None and not match[1].isupper():
+            yield first, f"{own[first]}::{match[1]}{heading[match.end() - 1:heading.rfind(')') + 1]}"
 
 
 def functions(text):

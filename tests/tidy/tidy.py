@@ -226,8 +226,26 @@ def library_of(relative):
     return folder if folder in LIBRARIES else "strobe"
 
 
+def check_file_functions(root, base, is_one, library):
+    seen = {}
+    for path in cxx_files(root / base, (".cc",)):
+        where, relative = path.relative_to(root), path.relative_to(root / base)
+        if not is_one(relative):
+            continue
+        systems = SYSTEMS & {*relative.parts, relative.stem.split("_")[0]}
+        for number, function in source.file_functions(path.read_text()):
+            others = seen.setdefault((library(relative), function), [])
+            for other, other_systems in others:
+                if other != where and (not systems or not other_systems or systems == other_systems):
+                    yield f"{where}:{number}: {function} is a function of {other}, too: both may be in one unit of a unity build"
+            others.append((where, systems))
+
+
 def check_units(root):
     """Files of one library have names of their own: which of them meet in a unit depends on their number. Two systems' files never do."""
+    yield from check_file_functions(root, "src", lambda path: path.parts[0] != "examples", library_of)
+    # The tests of a folder are compiled into units, too.
+    yield from check_file_functions(root, "tests", lambda path: path.stem.endswith("_test"), lambda path: path.parts[0])
     seen = {}
     for path in cxx_files(root / "src", (".cc",)):
         where, relative = path.relative_to(root), path.relative_to(root / "src")

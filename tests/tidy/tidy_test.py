@@ -18,7 +18,7 @@ GOOD = {
 
 
 def long_function(lines):
-    return "\n".join(["namespace strobe {", "int F(int a) {", *["  a += 1;"] * (lines - 3), "  return a;", "}", "}", ""])
+    return "\n".join(["namespace strobe {", "int Run(int a) {", *["  a += 1;"] * (lines - 3), "  return a;", "}", "}", ""])
 
 
 def run(extra, *arguments):
@@ -45,12 +45,24 @@ class TidyTest(unittest.TestCase):
     def test_good_tree(self):
         self.accepts({})
 
+    def test_a_function_of_two_files_of_a_library(self):
+        def defined(function):
+            return f"namespace strobe {{\nnamespace {{\n{function} {{\n  return;\n}}\n}}  // namespace\n}}\n"
+        violation = "Run(int a) is a function of "
+        self.reports(violation, {"src/base/a.cc": defined("void Run(int a)"), "src/unwind/b.cc": defined("int Run(int a)")})
+        self.reports(violation, {"tests/base/a_test.cc": defined("void Run(int a)"), "tests/base/b_test.cc": defined("void Run(int a)")})
+        self.accepts({"src/base/a.cc": defined("void Run(int a)"), "src/unwind/b.cc": defined("void Run(long a)")})
+        self.accepts({"src/base/a.cc": defined("void A::Run(int a)"), "src/unwind/b.cc": defined("void B::Run(int a)")})
+        self.accepts({"tests/base/a_test.cc": defined("TEST(F, A)"), "tests/base/b_test.cc": defined("TEST(F, A)")})
+
     def test_a_name_of_two_files_of_a_library(self):
         def named(definition, space="strobe::internal"):
             return f"namespace {space} {{\nnamespace {{\n{definition}\n}}  // namespace\n}}\n"
         for one, other in (("constexpr int kMost = 1;", "constexpr long kMost = 2;"), ("struct Part {", "class Part final : public Other {"),
                            ("using Part = int;", "using Part = long;"), ("constinit std::atomic<int> parts{0};", "constinit int parts = 0;")):
             self.reports("is a name of src/base/a.cc, too", {"src/base/a.cc": named(one), "src/unwind/b.cc": named(other)})
+            self.reports("is a name of src/base/a.cc, too",
+                         {"src/base/a.cc": named("void First() {\n}\n" + one), "src/unwind/b.cc": named(other)})
             self.accepts({"src/http/a.cc": named(one), "src/unwind/b.cc": named(other)})
             self.accepts({"src/base/a.cc": named(one), "src/unwind/b.cc": named(other, "strobe")})
             self.accepts({"src/platform/linux/a.cc": named(one), "src/platform/windows/b.cc": named(other)})

@@ -41,7 +41,7 @@ constexpr std::array<PgoFormat, 2> kPgoFormats{{
     {"order", ".order", "lld --symbol-ordering-file=FILE", &EncodeOrder},
 }};
 
-std::string Suffixes() {
+std::string PgoSuffixes() {
   return absl::StrJoin(kPgoFormats, ", ", [](std::string* text, const PgoFormat& format) {
     absl::StrAppend(text, format.suffix);
   });
@@ -57,7 +57,7 @@ absl::StatusOr<PgoFormat> PgoFormatOf(const Request& request) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat(request.output, ": which format? Say it by --format, or end the name in one of ",
-                   Suffixes()));
+                   PgoSuffixes()));
 }
 
 // The column of CPU time, unless --type names another. InvalidArgument if it counts memory.

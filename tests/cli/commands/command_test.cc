@@ -3,6 +3,7 @@
 #include <string>
 
 #include "../made_profile.h"
+#include "../made_request.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -11,18 +12,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const Printer& PlainPaper() {
-  static const Printer printer{Terminal()};
-  return printer;
-}
-
-template <std::string Request::*kField>
-Request With(const std::string& text) {
-  Request request;
-  request.*kField = text;
-  return request;
-}
 
 LoadedProfile ProfileOfTwo() {
   MadeProfile made({{"samples", "count"}, {"cpu", "nanoseconds"}});

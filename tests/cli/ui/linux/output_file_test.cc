@@ -18,7 +18,7 @@ namespace {
 
 constexpr uid_t kOther = 12345;  // no user of this name need exist
 
-std::string Content(const std::filesystem::path& path) {
+std::string BytesIn(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -42,14 +42,14 @@ TEST_F(OutputFileOnLinuxTest, AFileKeepsItsModeAndItsOwner) {
   ASSERT_EQ(stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0640U);
   EXPECT_EQ(status.st_uid, is_others ? kOther : geteuid());
-  EXPECT_EQ(Content(path), "new");
+  EXPECT_EQ(BytesIn(path), "new");
 }
 
 TEST_F(OutputFileOnLinuxTest, AnOwnLinkIsFollowedAlsoWhereNothingIsThereYet) {
   ASSERT_EQ(symlink("target", Path("link").c_str()), 0);
   for (const char* bytes : {"first", "second"}) {
     ASSERT_TRUE(WriteFile(Path("link"), bytes).ok());
-    EXPECT_EQ(Content(Path("target")), bytes);
+    EXPECT_EQ(BytesIn(Path("target")), bytes);
     EXPECT_TRUE(std::filesystem::is_symlink(Path("link")));
   }
 }
@@ -63,9 +63,9 @@ TEST_F(OutputFileOnLinuxTest, ALinkOfAnotherUserIsReplaced) {
     ASSERT_EQ(lchown(Path("link").c_str(), kOther, kOther), 0);
     ASSERT_TRUE(WriteFile(Path("link"), "new").ok());
     EXPECT_FALSE(std::filesystem::is_symlink(Path("link")));
-    EXPECT_EQ(Content(Path("link")), "new");
+    EXPECT_EQ(BytesIn(Path("link")), "new");
     EXPECT_FALSE(std::filesystem::exists(Path("dangling")));
-    EXPECT_EQ(Content(Path("there")), "precious");
+    EXPECT_EQ(BytesIn(Path("there")), "precious");
   }
 }
 
@@ -91,7 +91,7 @@ TEST_F(OutputFileOnLinuxTest, AFileThatMayNotBeWrittenStaysAsItIs) {
   ASSERT_TRUE(WriteFile(Path("file"), "old").ok());
   ASSERT_EQ(chmod(Path("file").c_str(), 0400), 0);
   EXPECT_FALSE(WriteFile(Path("file"), "new").ok());
-  EXPECT_EQ(Content(Path("file")), "old");
+  EXPECT_EQ(BytesIn(Path("file")), "old");
 }
 
 TEST_F(OutputFileOnLinuxTest, AFileIsWrittenWhereNoOtherCanBeMade) {
@@ -100,7 +100,7 @@ TEST_F(OutputFileOnLinuxTest, AFileIsWrittenWhereNoOtherCanBeMade) {
   ASSERT_EQ(chmod(directory_.path().c_str(), 0500), 0);
   EXPECT_TRUE(WriteFile(Path("file"), "new").ok());
   ASSERT_EQ(chmod(directory_.path().c_str(), 0700), 0);
-  EXPECT_EQ(Content(Path("file")), "new");
+  EXPECT_EQ(BytesIn(Path("file")), "new");
 }
 
 }  // namespace
