@@ -11,6 +11,7 @@
 #include "../../symbolize/images/image_names.h"
 #include "../../symbolize/names/source_frames.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/hash/hash.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "strobe/base/amounts.h"
@@ -68,20 +69,61 @@ class BuildPlaces {
  private:
   std::vector<CodeSamples::Place>& places() { return samples_.code.places; }
 
+  // A function with samples, by addresses in the file.
+  struct SampledFunction {
+    std::uint64_t end = 0;
+    std::int64_t amount = 0;
+  };
+  using SampledFunctions = std::map<std::uint64_t, SampledFunction>;
+
   // By the build's own debug information. False if that is not there.
   bool ReadFrames(const SymbolFiles& files, const SymbolSearch& search) {
     std::map<std::uint64_t, std::uint32_t> places_at = Addresses(files, search);
     if (places_at.empty()) return false;
-    AddEntries(files, search, places_at);
+    const SampledFunctions functions = AddEntries(files, search, places_at);
     std::vector<std::uint64_t> addresses;
     addresses.reserve(places_at.size());
     for (const auto& [address, place] : places_at) addresses.push_back(address);
-    return FindSourceFrames(module_, addresses, files, search,
-                            [&](std::uint64_t address, std::span<const SourceFrame> frames) {
-                              if (frames.size() > kMaxPlaceFrames) return;
-                              places()[places_at[address]].frames.assign(frames.begin(),
-                                                                         frames.end());
-                            });
+    const auto take = [&](std::uint64_t address, std::span<const SourceFrame> frames) {
+      if (frames.size() <= kMaxPlaceFrames)
+        places()[places_at[address]].frames.assign(frames.begin(), frames.end());
+    };
+    if (!FindSourceFrames(module_, addresses, files, search, take)) return false;
+    CountBytes(functions, files, search);
+    return true;
+  }
+
+  static std::size_t HashOf(std::span<const SourceFrame> frames) {
+    std::size_t hash = 0;
+    for (const SourceFrame& frame : frames)
+      hash = absl::HashOf(hash, frame.function, frame.line, frame.discriminator);
+    return hash;
+  }
+
+  void CountBytes(const SampledFunctions& functions, const SymbolFiles& files,
+                  const SymbolSearch& search) {
+    std::vector<SampledFunctions::const_pointer> order;
+    for (const auto& function : functions) order.push_back(&function);
+    std::ranges::stable_sort(
+        order, [](const auto* a, const auto* b) { return a->second.amount > b->second.amount; });
+    std::vector<std::uint64_t> addresses;
+    for (const auto* function : order) {
+      const auto& [begin, sampled] = *function;
+      if (sampled.amount == 0 || sampled.end - begin > kMaxCountedBytes - addresses.size())
+        continue;
+      for (std::uint64_t at = begin; at < sampled.end; ++at) addresses.push_back(at);
+    }
+    std::ranges::sort(addresses);
+    addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+    absl::flat_hash_map<std::size_t, std::uint64_t> bytes;
+    FindSourceFrames(module_, addresses, files, search,
+                     [&](std::uint64_t /*address*/, std::span<const SourceFrame> frames) {
+                       ++bytes[HashOf(frames)];
+                     });
+    for (CodeSamples::Place& place : places()) {
+      const auto found = bytes.find(HashOf(place.frames));
+      if (found != bytes.end() && !place.frames.empty()) place.code_bytes = found->second;
+    }
   }
 
   // The places by their addresses in the file. Empty if no file of the build says where it has its
@@ -100,13 +142,18 @@ class BuildPlaces {
   }
 
   // Names the places by their symbols, and adds one at the begin of each function that has a place.
-  void AddEntries(const SymbolFiles& files, const SymbolSearch& search,
-                  std::map<std::uint64_t, std::uint32_t>& places_at) {
+  // Returns these functions.
+  SampledFunctions AddEntries(const SymbolFiles& files, const SymbolSearch& search,
+                              std::map<std::uint64_t, std::uint32_t>& places_at) {
+    SampledFunctions sampled;
     const FunctionTable functions = ReadElfNames(module_, files, search).functions;
     std::map<std::uint64_t, CodeSamples::Place> begins;
     for (const auto& [address, place] : places_at) {
       const FunctionTable::Function* const function = functions.FindFunction(address);
       if (function == nullptr) continue;
+      SampledFunction& named = sampled[function->address];
+      named.end = function->end;
+      named.amount = SaturatedSum(named.amount, places()[place].amount);
       places()[place].symbol = functions.NameOf(*function);
       places()[place].symbol_bytes = function->end - function->address;
       begins.try_emplace(function->address,
@@ -119,6 +166,7 @@ class BuildPlaces {
       if (is_new) places().push_back(begin);
       places()[found->second].is_entry = begin.symbol.find(kColdPart) == std::string::npos;
     }
+    return sampled;
   }
 
   // By what the profile says of its frames.

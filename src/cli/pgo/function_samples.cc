@@ -7,6 +7,9 @@
 namespace strobe::internal {
 namespace {
 
+// An instruction of aarch64 has so many, and those of x86-64 in the mean.
+constexpr double kInstructionBytes = 4;
+
 constexpr std::uint32_t kOffsetMask = 0xFFFF;  // of LLVM's LineLocation
 
 // A number of 5 or of 12 bits; an odd one stands for 0.
@@ -58,7 +61,12 @@ class Maker {
       double& count = line.function->lines[line.location].count;
       const std::uint32_t copies =
           ClangDiscriminator::Decode(place.frames.front().discriminator).copies;
-      count = std::max(count, static_cast<double>(place.amount) * copies);
+      const double amount = static_cast<double>(place.amount) * copies;
+      if (place.code_bytes > 0) {
+        count += amount * kInstructionBytes / static_cast<double>(place.code_bytes);
+      } else {
+        count = std::max(count, amount);
+      }
     }
     if (place.is_entry && place.frames.size() == 1)
       entry_lines_.emplace(place.frames.front().function, line);

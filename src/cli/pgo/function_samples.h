@@ -56,8 +56,9 @@ LineLocation LocationIn(const SourceFrame& frame);
 bool IsLocated(const CodeSamples::Place& place);
 
 // The samples of an address say how often it was executed, as well as the address's own costs do.
-// * A line has several addresses that are executed as often. It gets the largest of their amounts,
-//   not the sum, which would grow with the number of instructions.
+// * A line has several addresses that are executed as often. It gets the mean of their amounts, by
+//   the bytes of its code: not the sum, which would grow with the number of instructions, and not
+//   the largest, of which few samples say less. Where the bytes are unknown, it gets the largest.
 // * A call is executed as often as its line: the functions that were called there share its count
 //   in proportion to their amounts. If the line has fewer samples than the function's entry, the
 //   callers' lines share the entry's count, in the same way.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "../made_profile.h"
+#include "../made_request.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -13,18 +14,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const Printer& PlainPaper() {
-  static const Printer printer{Terminal()};
-  return printer;
-}
-
-template <std::string Request::*kField>
-Request With(const std::string& text) {
-  Request request;
-  request.*kField = text;
-  return request;
-}
 
 FilteredProfile RunOf(std::int64_t parse, std::int64_t render, std::int64_t requests = 1,
                       const char* type = "cpu", double iterations = 0) {
@@ -176,7 +165,7 @@ TEST(CiTest, WhatHadNoSampleIsJudged) {
   slower.profiles.push_back(Named("BM_A", Between(RunOf(0, 0), RunOf(1000, 1000))));
   const CiText text = CiOf(std::move(slower));
   EXPECT_TRUE(text.has_regression);
-  EXPECT_THAT(text.text, HasSubstr("| `BM_A` | `Parse` | 0 s | 1.000 s |"));
+  EXPECT_THAT(text.text, HasSubstr("| `BM_A` | `Parse` | 0 ns | 1.000 s |"));
   CiSubject faster;
   faster.profiles.push_back(Named("BM_A", Between(RunOf(1000, 1000), RunOf(0, 0))));
   EXPECT_FALSE(CiOf(std::move(faster)).has_regression);

@@ -90,6 +90,7 @@ TEST_F(CodeSamplesTest, PlacesHaveTheFramesOfTheDebugInformation) {
   EXPECT_EQ(inner.frames[1].declaration_line, 10u);
   EXPECT_EQ(inner.symbol, "f");
   EXPECT_EQ(inner.symbol_bytes, 0x100u);
+  EXPECT_EQ(inner.code_bytes, 0x10u) << "all that is inlined there is of one line";
   ASSERT_THAT(build.code.calls, SizeIs(1));
   EXPECT_EQ(build.code.calls[0].amount, 30);
   EXPECT_EQ(build.code.places[build.code.calls[0].caller].amount, 10);

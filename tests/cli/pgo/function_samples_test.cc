@@ -29,7 +29,7 @@ double CountAt(const FunctionSamples& function, LineLocation location) {
   return found == function.lines.end() ? 0 : found->second.count;
 }
 
-TEST(FunctionSamplesTest, ALineHasTheLargestAmountOfItsAddresses) {
+TEST(FunctionSamplesTest, ALineOfUnknownCodeHasTheLargestAmountOfItsAddresses) {
   CodeSamples code;
   code.places = {PlaceAt({At("f", 3)}, 10), PlaceAt({At("f", 3)}, 70), PlaceAt({At("f", 3)}, 40),
                  PlaceAt({At("f", 4)}, 5)};
@@ -39,6 +39,16 @@ TEST(FunctionSamplesTest, ALineHasTheLargestAmountOfItsAddresses) {
   EXPECT_EQ(CountAt(f, {.offset = 3}), 70) << "not 120, which depends on the instructions";
   EXPECT_EQ(CountAt(f, {.offset = 4}), 5);
   EXPECT_EQ(f.total(), 75);
+}
+
+TEST(FunctionSamplesTest, ALineHasTheMeanAmountOfItsCode) {
+  CodeSamples code;
+  code.places = {PlaceAt({At("f", 3)}, 10), PlaceAt({At("f", 3)}, 70), PlaceAt({At("f", 4)}, 40)};
+  code.places[0].code_bytes = code.places[1].code_bytes = 16;
+  code.places[2].code_bytes = 8;
+  const FunctionSamples f = MakeFunctionSamples(code).at("f");
+  EXPECT_EQ(CountAt(f, {.offset = 3}), 20) << "of four instructions";
+  EXPECT_EQ(CountAt(f, {.offset = 4}), 20) << "of two";
 }
 
 TEST(FunctionSamplesTest, DiscriminatorsTellBlocksOfALineApart) {
