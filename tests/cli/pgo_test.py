@@ -20,7 +20,8 @@ from newest import newest  # noqa: E402
 TIMEOUT_S = 100
 SKIPPED = 77
 WORK_S = 1  # by the program's own clock
-DEBUG = ["-O2", "-g1", "-fdebug-info-for-profiling", "-ffunction-sections", "-Wl,--build-id"]
+OPTIONS = ["-O2", "-ffunction-sections", "-Wl,--build-id", "-Wall", "-Wextra", "-Werror"]
+CLANG_DEBUG = ["-g1", "-fdebug-info-for-profiling"]
 
 # Hot() takes its first branch 4095 times of 4096; Mix() is inlined there.
 SOURCE = """\
@@ -68,11 +69,12 @@ class Builder:
         equal(result.returncode, status, "%s: %s" % (" ".join(map(str, command)), result.stderr[:1000]))
         return result
 
-    def build(self, program, *options, source=SOURCE):
+    def build(self, program, *options, source=SOURCE, compiler=None):
         path = self.directory / program
         path.parent.mkdir(exist_ok=True)
         (self.directory / "program.cc").write_text(source)
-        return self.run(self.clang, *DEBUG, "-DWORK_S=%d" % WORK_S, "-Wall", "-Wextra", "-Werror", *options, "program.cc", "-o", path)
+        compile = [compiler, "-g"] if compiler else [self.clang, *CLANG_DEBUG]
+        return self.run(*compile, *OPTIONS, "-DWORK_S=%d" % WORK_S, *options, "program.cc", "-o", path)
 
     def pgo(self, *arguments, status=0):
         return self.run(self.strobe, "pgo", *arguments, status=status).stderr
@@ -144,6 +146,20 @@ def order_is_read(builder):
     equal(placed[:len(order)], [symbol for symbol in order if symbol in placed], "the linker's order")
 
 
+def gcc_reads_its_own(builder):
+    compiler = newest("g++")
+    if shutil.which(compiler) is None:
+        return print("%s is missing: no GCC has read a profile" % compiler)
+    builder.build("gcc/program", compiler=compiler)
+    builder.run(builder.strobe, "record", "--no-top", "-F", "1000", "-o", "gcc.pb.gz", "gcc/program")
+    builder.pgo("--binary", "gcc/program", "gcc.pb.gz", "-o", "gcc.afdo")
+    # The loader's errors end the compilation.
+    builder.build("gcc/program.s", "-S", "-fauto-profile=gcc.afdo", compiler=compiler)
+    text = (builder.directory / "gcc/program.s").read_text()
+    check(".text.hot._Z3Hotmi" in text, "Hot() is hot: %s" % [line for line in text.splitlines() if "section" in line and ".text" in line])
+    check(".text.hot._Z4Rarem" not in text, "Rare() is not")
+
+
 def errors_say_what_to_do(builder):
     def message(*arguments):
         return builder.pgo(*arguments, "-o", "none.prof", status=1)
@@ -167,7 +183,7 @@ def main():
             sys.exit(SKIPPED)
         builder.build("old/program")
         builder.run(builder.strobe, "record", "--no-top", "-F", "1000", "-o", "one.pb.gz", "old/program")
-        for part in (profile_is_used, other_builds_count, several_profiles_add_up, order_is_read, errors_say_what_to_do):
+        for part in (profile_is_used, other_builds_count, several_profiles_add_up, order_is_read, gcc_reads_its_own, errors_say_what_to_do):
             part(builder)
     sys.exit(1 if failures else 0)
 

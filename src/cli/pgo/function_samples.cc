@@ -34,7 +34,7 @@ struct PlacedLine {
 
 class Maker {
  public:
-  explicit Maker(const CodeSamples& code) : code_(code) {}
+  Maker(const CodeSamples& code, DiscriminatorKind kind) : code_(code), kind_(kind) {}
 
   FunctionSamplesMap Make() {
     for (const CodeSamples::Place& place : code_.places) {
@@ -51,8 +51,8 @@ class Maker {
     const std::vector<SourceFrame>& frames = place.frames;
     FunctionSamples* function = &functions_[frames.back().function];
     for (std::size_t i = frames.size(); --i > 0;)
-      function = &function->inlined[LocationIn(frames[i])][frames[i - 1].function];
-    return {.function = function, .location = LocationIn(frames.front())};
+      function = &function->inlined[LocationIn(frames[i], kind_)][frames[i - 1].function];
+    return {.function = function, .location = LocationIn(frames.front(), kind_)};
   }
 
   void AddExecutions(const CodeSamples::Place& place, const PlacedLine& line) {
@@ -60,7 +60,9 @@ class Maker {
     if (place.amount > 0) {
       double& count = line.function->lines[line.location].count;
       const std::uint32_t copies =
-          ClangDiscriminator::Decode(place.frames.front().discriminator).copies;
+          kind_ == DiscriminatorKind::kClang
+              ? ClangDiscriminator::Decode(place.frames.front().discriminator).copies
+              : 1;
       const double amount = static_cast<double>(place.amount) * copies;
       if (place.code_bytes > 0) {
         count += amount * kInstructionBytes / static_cast<double>(place.code_bytes);
@@ -171,6 +173,7 @@ class Maker {
   }
 
   const CodeSamples& code_;
+  const DiscriminatorKind kind_;
   FunctionSamplesMap functions_;
   std::vector<PlacedLine> lines_;  // of each place; without a function if it is not located
   std::map<std::string, PlacedLine> entry_lines_;
@@ -208,9 +211,11 @@ bool IsLocated(const SourceFrame& frame) {
   return !frame.function.empty() && frame.line != 0 && frame.declaration_line != 0;
 }
 
-LineLocation LocationIn(const SourceFrame& frame) {
+LineLocation LocationIn(const SourceFrame& frame, DiscriminatorKind kind) {
   return {.offset = (frame.line - frame.declaration_line) & kOffsetMask,
-          .discriminator = ClangDiscriminator::Decode(frame.discriminator).base};
+          .discriminator = kind == DiscriminatorKind::kClang
+                               ? ClangDiscriminator::Decode(frame.discriminator).base
+                               : frame.discriminator};
 }
 
 bool IsLocated(const CodeSamples::Place& place) {
@@ -219,6 +224,8 @@ bool IsLocated(const CodeSamples::Place& place) {
   });
 }
 
-FunctionSamplesMap MakeFunctionSamples(const CodeSamples& code) { return Maker(code).Make(); }
+FunctionSamplesMap MakeFunctionSamples(const CodeSamples& code, DiscriminatorKind kind) {
+  return Maker(code, kind).Make();
+}
 
 }  // namespace strobe::internal

@@ -48,9 +48,15 @@ struct ClangDiscriminator {
   static ClangDiscriminator Decode(std::uint32_t packed);
 };
 
+// What a discriminator in debug information is.
+enum class DiscriminatorKind : std::uint8_t {
+  kClang,  // as ClangDiscriminator has it
+  kPlain,  // a number, as GCC writes it
+};
+
 // True if the frame has its function's name, its line, and the line where the function begins.
 bool IsLocated(const SourceFrame& frame);
-LineLocation LocationIn(const SourceFrame& frame);
+LineLocation LocationIn(const SourceFrame& frame, DiscriminatorKind kind);
 
 // True if each function at the place is located.
 bool IsLocated(const CodeSamples::Place& place);
@@ -65,6 +71,6 @@ bool IsLocated(const CodeSamples::Place& place);
 // * A function is entered as often as its first line is executed, or its callers' lines; if neither
 //   has samples, as often as its first line that has some. So each call that a stack shows has a
 //   count: Clang takes a call without one for cold, and does not inline it.
-FunctionSamplesMap MakeFunctionSamples(const CodeSamples& code);
+FunctionSamplesMap MakeFunctionSamples(const CodeSamples& code, DiscriminatorKind kind);
 
 }  // namespace strobe::internal

@@ -1,7 +1,6 @@
 #include "llvm_profile.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "count_scale.h"
 
 namespace strobe::internal {
 namespace {
@@ -19,36 +19,21 @@ bool IsName(std::string_view name) {
   });
 }
 
-double LargestCount(const FunctionSamples& function) {
-  double largest = function.entries;
-  for (const auto& [location, line] : function.lines) largest = std::max(largest, line.count);
-  for (const auto& [location, functions] : function.inlined) {
-    for (const auto& [name, inlined] : functions)
-      largest = std::max(largest, LargestCount(inlined));
-  }
-  return largest;
-}
-
 class Writer {
  public:
-  explicit Writer(double scale) : scale_(scale) {}
+  explicit Writer(const CountScale& scale) : scale_(scale) {}
 
   void Write(const std::string& name, const FunctionSamples& function) {
-    absl::StrAppend(&text_, name, ":", Total(function), ":", Scaled(function.entries), "\n");
+    absl::StrAppend(&text_, name, ":", Total(function), ":", scale_.Of(function.entries), "\n");
     WriteLines(function, 1);
   }
   std::string Take() { return std::move(text_); }
 
  private:
-  [[nodiscard]] std::uint64_t Scaled(double count) const {
-    if (count <= 0) return 0;
-    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(count * scale_)));
-  }
-
   // The sum of what is written.
   [[nodiscard]] std::uint64_t Total(const FunctionSamples& function) const {
     std::uint64_t sum = 0;
-    for (const auto& [location, line] : function.lines) sum += Scaled(line.count);
+    for (const auto& [location, line] : function.lines) sum += scale_.Of(line.count);
     for (const auto& [location, functions] : function.inlined) {
       for (const auto& [name, inlined] : functions) sum += IsName(name) ? Total(inlined) : 0;
     }
@@ -65,9 +50,9 @@ class Writer {
   void WriteLines(const FunctionSamples& function, std::size_t depth) {
     for (const auto& [location, line] : function.lines) {
       WriteLocation(location, depth);
-      absl::StrAppend(&text_, Scaled(line.count));
+      absl::StrAppend(&text_, scale_.Of(line.count));
       for (const auto& [name, count] : line.calls) {
-        if (IsName(name)) absl::StrAppend(&text_, " ", name, ":", Scaled(count));
+        if (IsName(name)) absl::StrAppend(&text_, " ", name, ":", scale_.Of(count));
       }
       text_ += '\n';
     }
@@ -82,23 +67,20 @@ class Writer {
     }
   }
 
-  const double scale_;
+  const CountScale scale_;
   std::string text_;
 };
 
 }  // namespace
 
 std::string LlvmProfileText(const FunctionSamplesMap& functions, double sample_amount) {
-  double largest = 0;
   std::vector<std::pair<double, const FunctionSamplesMap::value_type*>> order;
   for (const auto& named : functions) {
-    largest = std::max(largest, LargestCount(named.second));
     const double total = named.second.total();
     if (IsName(named.first) && total > 0) order.emplace_back(total, &named);
   }
   std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.first > b.first; });
-  const double scale = kCountOfSample / sample_amount;
-  Writer writer(largest * scale > kMaxCount ? kMaxCount / largest : scale);
+  Writer writer(CountScale(functions, sample_amount));
   for (const auto& [total, named] : order) writer.Write(named->first, named->second);
   return writer.Take();
 }

@@ -7,14 +7,6 @@
 
 namespace strobe::internal {
 
-// A larger count than this divides all counts. Clang keeps 32 bits of a count.
-inline constexpr double kMaxCount = 0x7FFFFFFF;
-
-// The count of a sample. Clang takes what it has no samples of for executed once: counts that are
-// numbers of samples let it see how little a missing one says. A sample counts more than 1, so that
-// the part of one that a line has is told from none.
-inline constexpr double kCountOfSample = 10;
-
 // LLVM's sample profile as text, which llvm-profdata merge --sample reads, too. The comment of
 // llvm/ProfileData/SampleProfReader.h describes the format. Each line is a location in a function
 // and its count, with the functions that were called there; or what was inlined there, whose lines
@@ -26,9 +18,8 @@ inline constexpr double kCountOfSample = 10;
 //    6: inlined:205
 //     1: 205
 //
-// The functions of the largest totals come first. `sample_amount` counts kCountOfSample. Counts are
-// rounded, but are at least 1. A name that the format cannot have is left out: an empty one, and
-// one with a space or a control character.
+// The functions of the largest totals come first. Counts are as CountScale has them. A name that
+// the format cannot have is left out: an empty one, and one with a space or a control character.
 std::string LlvmProfileText(const FunctionSamplesMap& functions, double sample_amount);
 
 }  // namespace strobe::internal

@@ -10,6 +10,7 @@
 #include "code_samples.h"
 #include "commands/command_line.h"
 #include "function_samples.h"
+#include "gcc_profile.h"
 #include "llvm_profile.h"
 #include "pgo_report.h"
 #include "strobe/platform/native.h"
@@ -24,11 +25,15 @@ struct PgoFormat {
   const char* name;
   const char* suffix;  // of its files
   const char* use;
+  DiscriminatorKind discriminators;  // of the compiler that reads it, and has built the program
   std::string (*encode)(const FunctionSamplesMap& functions, const BinarySamples& samples);
 };
 
 std::string EncodeLlvm(const FunctionSamplesMap& functions, const BinarySamples& samples) {
   return LlvmProfileText(functions, samples.sample_amount);
+}
+std::string EncodeGcc(const FunctionSamplesMap& functions, const BinarySamples& samples) {
+  return GccProfile(functions, samples.sample_amount);
 }
 std::string EncodeOrder(const FunctionSamplesMap& /*functions*/, const BinarySamples& samples) {
   const auto current = std::ranges::find(samples.builds, true, &BuildSamples::is_current);
@@ -36,9 +41,11 @@ std::string EncodeOrder(const FunctionSamplesMap& /*functions*/, const BinarySam
 }
 
 // The first is that of standard output.
-constexpr std::array<PgoFormat, 2> kPgoFormats{{
-    {"llvm", ".prof", "clang -fprofile-sample-use=FILE", &EncodeLlvm},
-    {"order", ".order", "lld --symbol-ordering-file=FILE", &EncodeOrder},
+constexpr std::array<PgoFormat, 3> kPgoFormats{{
+    {"llvm", ".prof", "clang -fprofile-sample-use=FILE", DiscriminatorKind::kClang, &EncodeLlvm},
+    {"gcc", ".afdo", "gcc -fauto-profile=FILE (GCC 12 to 15)", DiscriminatorKind::kPlain,
+     &EncodeGcc},
+    {"order", ".order", "lld --symbol-ordering-file=FILE", DiscriminatorKind::kClang, &EncodeOrder},
 }};
 
 std::string PgoSuffixes() {
@@ -90,7 +97,8 @@ Text Pgo(CommandLine& line, const std::string& binary) {
   const absl::StatusOr<BinarySamples> samples =
       CollectCodeSamples(subject->loaded, *column, *module, files, search);
   if (!samples.ok()) return samples.status();
-  const absl::StatusOr<PgoProfile> profile = MakePgoProfile(*samples, *module, files, search);
+  const absl::StatusOr<PgoProfile> profile =
+      MakePgoProfile(*samples, *module, files, search, format->discriminators);
   if (!profile.ok()) return profile.status();
   std::string text = format->encode(profile->functions, *samples);
   for (const std::string& sentence :
@@ -120,7 +128,7 @@ void AddPgo(CommandLine& line) {
   pgo->add_option("--format", request.format, "The format")->check(CLI::IsMember(names));
   line.AddDebugDirectories(*pgo);
   pgo->footer(footer +
-              "\n\nBuild the program with -g1 -fdebug-info-for-profiling, and keep these options.\n"
+              "\n\nBuild the program with -g1 -fdebug-info-for-profiling (by GCC with -g), and keep that.\n"
               "Samples are those of CPU time, unless --type says otherwise.");
 }
 

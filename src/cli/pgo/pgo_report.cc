@@ -42,7 +42,8 @@ void AddAmounts(const BuildSamples& build, PgoProfile& profile) {
 }  // namespace
 
 absl::StatusOr<PgoProfile> MakePgoProfile(const BinarySamples& samples, const Module& binary,
-                                          const SymbolFiles& files, const SymbolSearch& search) {
+                                          const SymbolFiles& files, const SymbolSearch& search,
+                                          DiscriminatorKind kind) {
   PgoProfile profile;
   profile.whole = static_cast<double>(samples.whole);
   bool has_names = false;
@@ -51,15 +52,16 @@ absl::StatusOr<PgoProfile> MakePgoProfile(const BinarySamples& samples, const Mo
     AddAmounts(build, profile);
     for (const CodeSamples::Place& place : build.code.places)
       has_names = has_names || !place.frames.empty();
-    AddFunctions(MakeFunctionSamples(build.code), build.is_current ? profile.functions : other);
+    AddFunctions(MakeFunctionSamples(build.code, kind),
+                 build.is_current ? profile.functions : other);
   }
   if (const double total = TotalOf(other); total > 0) {
-    KeepKnown(other, LocationsOf(other, binary, files, search));
+    KeepKnown(other, LocationsOf(other, binary, files, search, kind));
     profile.gone_share = 1 - TotalOf(other) / total;
     AddFunctions(other, profile.functions);
   }
   if (!profile.functions.empty()) return profile;
-  const char* const how = ": build it with -g1 -fdebug-info-for-profiling";
+  const char* const how = ": build it with -g1 -fdebug-info-for-profiling (by GCC with -g)";
   if (profile.gone_share > 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("the samples are of other builds of ", binary.path,

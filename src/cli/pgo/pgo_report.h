@@ -28,7 +28,8 @@ struct PgoProfile {
 
 // FailedPrecondition, with what to do, if no sample has the lines that the formats need.
 absl::StatusOr<PgoProfile> MakePgoProfile(const BinarySamples& samples, const Module& binary,
-                                          const SymbolFiles& files, const SymbolSearch& search);
+                                          const SymbolFiles& files, const SymbolSearch& search,
+                                          DiscriminatorKind kind);
 
 // Sentences for people: how much is covered, of how many functions, and how old the samples are.
 std::vector<std::string> ReportOf(const PgoProfile& profile, const std::string& binary,

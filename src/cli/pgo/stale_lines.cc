@@ -31,6 +31,8 @@ void KeepLines(FunctionSamples& function, const std::string& name, const Functio
     std::erase_if(function.lines, is_unknown);
     std::erase_if(function.inlined, is_unknown);
   }
+  for (auto& [location, line] : function.lines)
+    std::erase_if(line.calls, [&](const auto& call) { return !known.contains(call.first); });
   for (auto& [location, functions] : function.inlined) {
     for (auto& [inlined_name, inlined] : functions) KeepLines(inlined, inlined_name, known);
   }
@@ -39,7 +41,8 @@ void KeepLines(FunctionSamples& function, const std::string& name, const Functio
 }  // namespace
 
 FunctionLocations LocationsOf(const FunctionSamplesMap& samples, const Module& binary,
-                              const SymbolFiles& files, const SymbolSearch& search) {
+                              const SymbolFiles& files, const SymbolSearch& search,
+                              DiscriminatorKind kind) {
   std::set<std::string, std::less<>> names;
   for (const auto& [name, function] : samples) {
     names.insert(name);
@@ -66,7 +69,8 @@ FunctionLocations LocationsOf(const FunctionSamplesMap& samples, const Module& b
   FindSourceFrames(binary, addresses, files, search,
                    [&](std::uint64_t /*address*/, std::span<const SourceFrame> frames) {
                      for (const SourceFrame& frame : frames) {
-                       if (IsLocated(frame)) locations[frame.function].insert(LocationIn(frame));
+                       if (IsLocated(frame))
+                         locations[frame.function].insert(LocationIn(frame, kind));
                      }
                    });
   return locations;

@@ -22,7 +22,8 @@ using FunctionLocations = std::map<std::string, std::set<LineLocation>>;
 // Of the functions that are in `samples`, and of what is inlined into them, as far as `binary` has
 // them. A function that is beyond kMaxComparedBytes is not there, as if the binary did not have it.
 FunctionLocations LocationsOf(const FunctionSamplesMap& samples, const Module& binary,
-                              const SymbolFiles& files, const SymbolSearch& search);
+                              const SymbolFiles& files, const SymbolSearch& search,
+                              DiscriminatorKind kind);
 
 // Removes functions, lines and calls that `known` does not have. Lines of an inlined function of
 // which `known` has nothing stay: it may be elsewhere.

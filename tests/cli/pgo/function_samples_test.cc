@@ -33,7 +33,7 @@ TEST(FunctionSamplesTest, ALineOfUnknownCodeHasTheLargestAmountOfItsAddresses) {
   CodeSamples code;
   code.places = {PlaceAt({At("f", 3)}, 10), PlaceAt({At("f", 3)}, 70), PlaceAt({At("f", 3)}, 40),
                  PlaceAt({At("f", 4)}, 5)};
-  const FunctionSamplesMap functions = MakeFunctionSamples(code);
+  const FunctionSamplesMap functions = MakeFunctionSamples(code, DiscriminatorKind::kClang);
   ASSERT_EQ(functions.size(), 1u);
   const FunctionSamples& f = functions.at("f");
   EXPECT_EQ(CountAt(f, {.offset = 3}), 70) << "not 120, which depends on the instructions";
@@ -46,7 +46,7 @@ TEST(FunctionSamplesTest, ALineHasTheMeanAmountOfItsCode) {
   code.places = {PlaceAt({At("f", 3)}, 10), PlaceAt({At("f", 3)}, 70), PlaceAt({At("f", 4)}, 40)};
   code.places[0].code_bytes = code.places[1].code_bytes = 16;
   code.places[2].code_bytes = 8;
-  const FunctionSamples f = MakeFunctionSamples(code).at("f");
+  const FunctionSamples f = MakeFunctionSamples(code, DiscriminatorKind::kClang).at("f");
   EXPECT_EQ(CountAt(f, {.offset = 3}), 20) << "of four instructions";
   EXPECT_EQ(CountAt(f, {.offset = 4}), 20) << "of two";
 }
@@ -56,7 +56,7 @@ TEST(FunctionSamplesTest, DiscriminatorsTellBlocksOfALineApart) {
   // 2 and 4 are the bases 1 and 2, packed.
   code.places = {PlaceAt({At("f", 3)}, 1), PlaceAt({At("f", 3, 2)}, 20),
                  PlaceAt({At("f", 3, 4)}, 300)};
-  const FunctionSamples f = MakeFunctionSamples(code).at("f");
+  const FunctionSamples f = MakeFunctionSamples(code, DiscriminatorKind::kClang).at("f");
   EXPECT_EQ(CountAt(f, {.offset = 3}), 1);
   EXPECT_EQ(CountAt(f, {.offset = 3, .discriminator = 1}), 20);
   EXPECT_EQ(CountAt(f, {.offset = 3, .discriminator = 2}), 300);
@@ -68,7 +68,15 @@ TEST(FunctionSamplesTest, AnInstructionOfACopyStandsForAllCopies) {
   EXPECT_EQ(ClangDiscriminator::Decode(four_copies).copies, 4u);
   CodeSamples code;
   code.places = {PlaceAt({At("f", 3, four_copies)}, 25)};
-  EXPECT_EQ(CountAt(MakeFunctionSamples(code).at("f"), {.offset = 3}), 100);
+  EXPECT_EQ(CountAt(MakeFunctionSamples(code, DiscriminatorKind::kClang).at("f"), {.offset = 3}),
+            100);
+}
+
+TEST(FunctionSamplesTest, ThoseOfGccAreNumbers) {
+  CodeSamples code;
+  code.places = {PlaceAt({At("f", 3, 17)}, 25)};
+  const FunctionSamples f = MakeFunctionSamples(code, DiscriminatorKind::kPlain).at("f");
+  EXPECT_EQ(CountAt(f, {.offset = 3, .discriminator = 17}), 25);
 }
 
 TEST(FunctionSamplesTest, DecodesNumbersOfTwoLengths) {
@@ -86,7 +94,7 @@ TEST(FunctionSamplesTest, InlinedFunctionsAreWithinTheirCallers) {
   CodeSamples code;
   code.places = {PlaceAt({At("inner", 1), At("middle", 2, 2), At("outer", 5)}, 8),
                  PlaceAt({At("middle", 7), At("outer", 5)}, 4), PlaceAt({At("inner", 1)}, 2)};
-  const FunctionSamplesMap functions = MakeFunctionSamples(code);
+  const FunctionSamplesMap functions = MakeFunctionSamples(code, DiscriminatorKind::kClang);
   ASSERT_EQ(functions.size(), 2u) << "inner has code of its own, too";
   const FunctionSamples& outer = functions.at("outer");
   EXPECT_EQ(outer.total(), 12);
@@ -101,7 +109,7 @@ TEST(FunctionSamplesTest, AFunctionIsEnteredAsOftenAsItsFirstLineIsExecuted) {
   CodeSamples code;
   code.places = {PlaceAt({At("f", 1)}, 0, true), PlaceAt({At("f", 1)}, 30),
                  PlaceAt({At("f", 9)}, 500)};
-  EXPECT_EQ(MakeFunctionSamples(code).at("f").entries, 30);
+  EXPECT_EQ(MakeFunctionSamples(code, DiscriminatorKind::kClang).at("f").entries, 30);
 }
 
 TEST(FunctionSamplesTest, CalleesShareTheCountOfTheirCallersLine) {
@@ -110,7 +118,7 @@ TEST(FunctionSamplesTest, CalleesShareTheCountOfTheirCallersLine) {
                  PlaceAt({At("g", 2)}, 20)};
   // What is in the profile below the calls, as amounts.
   code.calls = {{.caller = 0, .callee = 1, .amount = 60}, {.caller = 0, .callee = 2, .amount = 20}};
-  const FunctionSamplesMap functions = MakeFunctionSamples(code);
+  const FunctionSamplesMap functions = MakeFunctionSamples(code, DiscriminatorKind::kClang);
   const FunctionSamples::Line& line = functions.at("main").lines.at({.offset = 4});
   EXPECT_EQ(line.count, 100);
   EXPECT_EQ(line.calls.at("f"), 75);
@@ -124,7 +132,7 @@ TEST(FunctionSamplesTest, ACallersLineWithoutSamplesIsExecutedAsOftenAsTheCallee
   code.places = {PlaceAt({At("main", 4)}, 0), PlaceAt({At("main", 6)}, 0),
                  PlaceAt({At("f", 0)}, 40, true), PlaceAt({At("f", 2)}, 60)};
   code.calls = {{.caller = 0, .callee = 3, .amount = 75}, {.caller = 1, .callee = 2, .amount = 25}};
-  const FunctionSamplesMap functions = MakeFunctionSamples(code);
+  const FunctionSamplesMap functions = MakeFunctionSamples(code, DiscriminatorKind::kClang);
   EXPECT_EQ(functions.at("f").entries, 40);
   EXPECT_EQ(CountAt(functions.at("main"), {.offset = 4}), 30);
   EXPECT_EQ(CountAt(functions.at("main"), {.offset = 6}), 10);
@@ -135,7 +143,7 @@ TEST(FunctionSamplesTest, AFunctionWithCountsHasEntries) {
   code.places = {PlaceAt({At("f", 0)}, 0, true), PlaceAt({At("f", 9)}, 500),
                  PlaceAt({At("f", 4)}, 20),      PlaceAt({At("inner", 1), At("f", 2)}, 7),
                  PlaceAt({At("g", 3)}, 5),       PlaceAt({At("inner", 1), At("g", 6)}, 7)};
-  const FunctionSamplesMap functions = MakeFunctionSamples(code);
+  const FunctionSamplesMap functions = MakeFunctionSamples(code, DiscriminatorKind::kClang);
   EXPECT_EQ(functions.at("f").entries, 7) << "the first place with samples: what is inlined there";
   EXPECT_EQ(functions.at("g").entries, 5);
 }
@@ -148,7 +156,7 @@ TEST(FunctionSamplesTest, EachCallOfAStackHasACount) {
   code.calls = {{.caller = 0, .callee = 1, .amount = 40},
                 {.caller = 1, .callee = 2, .amount = 40},
                 {.caller = 2, .callee = 3, .amount = 40}};
-  const FunctionSamplesMap functions = MakeFunctionSamples(code);
+  const FunctionSamplesMap functions = MakeFunctionSamples(code, DiscriminatorKind::kClang);
   ASSERT_EQ(functions.size(), 4u);
   EXPECT_EQ(functions.at("main").lines.at({.offset = 4}).calls.at("run"), 40);
   EXPECT_EQ(functions.at("run").lines.at({.offset = 6}).calls.at("walk"), 40);
@@ -162,7 +170,7 @@ TEST(FunctionSamplesTest, FunctionsThatCallEachOtherEnd) {
   CodeSamples code;
   code.places = {PlaceAt({At("even", 1)}, 0), PlaceAt({At("odd", 1)}, 0)};
   code.calls = {{.caller = 0, .callee = 1, .amount = 3}, {.caller = 1, .callee = 0, .amount = 3}};
-  EXPECT_TRUE(MakeFunctionSamples(code).empty());
+  EXPECT_TRUE(MakeFunctionSamples(code, DiscriminatorKind::kClang).empty());
 }
 
 TEST(FunctionSamplesTest, PlacesWithoutLinesCountNothing) {
@@ -174,7 +182,7 @@ TEST(FunctionSamplesTest, PlacesWithoutLinesCountNothing) {
   code.places = {PlaceAt({}, 1), PlaceAt({no_begin}, 1), PlaceAt({no_line}, 1),
                  PlaceAt({At("g", 1), no_begin}, 1)};
   for (const CodeSamples::Place& place : code.places) EXPECT_FALSE(IsLocated(place));
-  EXPECT_TRUE(MakeFunctionSamples(code).empty());
+  EXPECT_TRUE(MakeFunctionSamples(code, DiscriminatorKind::kClang).empty());
 }
 
 TEST(FunctionSamplesTest, LinesBeforeTheFunctionCountModulo65536) {
@@ -182,14 +190,15 @@ TEST(FunctionSamplesTest, LinesBeforeTheFunctionCountModulo65536) {
   SourceFrame before = At("f", 0);
   before.line = 8;
   code.places = {PlaceAt({before}, 1)};
-  EXPECT_EQ(CountAt(MakeFunctionSamples(code).at("f"), {.offset = 65534}), 1);
+  EXPECT_EQ(
+      CountAt(MakeFunctionSamples(code, DiscriminatorKind::kClang).at("f"), {.offset = 65534}), 1);
 }
 
 TEST(FunctionSamplesTest, SumsAddUp) {
   CodeSamples code;
   code.places = {PlaceAt({At("inner", 1), At("f", 5)}, 8), PlaceAt({At("f", 0)}, 3, true)};
-  FunctionSamples sum = MakeFunctionSamples(code).at("f");
-  sum.Add(MakeFunctionSamples(code).at("f"));
+  FunctionSamples sum = MakeFunctionSamples(code, DiscriminatorKind::kClang).at("f");
+  sum.Add(MakeFunctionSamples(code, DiscriminatorKind::kClang).at("f"));
   EXPECT_EQ(sum.total(), 22);
   EXPECT_EQ(sum.entries, 6);
 }

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "../../../src/cli/pgo/count_scale.h"
 #include "gtest/gtest.h"
 
 namespace strobe::internal {
@@ -40,14 +41,6 @@ TEST(LlvmProfileTest, CountsHave31BitsAndKeepTheirProportions) {
             " 1: 2147483647\n"
             " 2: 536870912\n"
             " 3: 1\n");
-}
-
-TEST(LlvmProfileTest, ASampleHasTheSameCountWhateverItsAmountIs) {
-  FunctionSamplesMap functions;
-  functions["f"].lines = {{{.offset = 1}, {.count = 4e6}},
-                          {{.offset = 2}, {.count = 12e6}},
-                          {{.offset = 3}, {.count = 1}}};
-  EXPECT_EQ(LlvmProfileText(functions, 4e6), "f:41:0\n 1: 10\n 2: 30\n 3: 1\n");
 }
 
 TEST(LlvmProfileTest, LeavesOutNamesThatTheFormatCannotHave) {

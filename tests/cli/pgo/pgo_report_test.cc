@@ -36,7 +36,7 @@ BinarySamples SamplesOf(std::vector<CodeSamples::Place> places, bool is_current 
 }
 
 absl::StatusOr<PgoProfile> Make(const BinarySamples& samples) {
-  return MakePgoProfile(samples, Program(), testing::MemoryFiles(), {});
+  return MakePgoProfile(samples, Program(), testing::MemoryFiles(), {}, DiscriminatorKind::kClang);
 }
 
 TEST(PgoReportTest, SaysHowMuchIsCovered) {

@@ -32,20 +32,21 @@ TEST(StaleLinesTest, FindsTheLocationsOfFunctionsAndOfWhatIsInlined) {
   binary.build_id = "abcd";
   FunctionSamplesMap samples;
   samples["f"].lines[{.offset = 1}].count = 1;
-  const FunctionLocations known = LocationsOf(samples, binary, files, {});
+  const FunctionLocations known =
+      LocationsOf(samples, binary, files, {}, DiscriminatorKind::kClang);
   ASSERT_THAT(known, SizeIs(2));
   EXPECT_THAT(known.at("f"), ElementsAre(LineLocation{.offset = 1}, LineLocation{.offset = 2},
                                          LineLocation{.offset = 3}));
   EXPECT_THAT(known.at("_Z1gv"), ElementsAre(LineLocation{.offset = 1, .discriminator = 3}))
       << "the line's is 6, packed";
-  EXPECT_THAT(LocationsOf({{"h", {}}}, binary, files, {}), IsEmpty());
+  EXPECT_THAT(LocationsOf({{"h", {}}}, binary, files, {}, DiscriminatorKind::kClang), IsEmpty());
 }
 
 TEST(StaleLinesTest, RemovesWhatIsNotThere) {
   FunctionSamplesMap samples;
   samples["gone"].lines[{.offset = 1}].count = 1;
   FunctionSamples& f = samples["f"];
-  f.lines[{.offset = 1}].count = 10;
+  f.lines[{.offset = 1}] = {.count = 10, .calls = {{"gone", 6}, {"g", 4}}};
   f.lines[{.offset = 2}].count = 20;
   f.inlined[{.offset = 3}]["g"].lines = {{{.offset = 1}, {.count = 1}},
                                          {{.offset = 2}, {.count = 2}}};
@@ -54,6 +55,7 @@ TEST(StaleLinesTest, RemovesWhatIsNotThere) {
   KeepKnown(samples, {{"f", {{.offset = 1}, {.offset = 3}}}, {"g", {{.offset = 1}}}});
   ASSERT_THAT(samples, SizeIs(1));
   EXPECT_EQ(samples.at("f").total(), 10 + 1 + 3);
+  EXPECT_THAT(samples.at("f").lines.at({.offset = 1}).calls, SizeIs(1));
 }
 
 }  // namespace
