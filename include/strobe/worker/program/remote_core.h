@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
+#include "strobe/core/recording_options.h"
 #include "strobe/core/registration.h"
 #include "strobe/core/stats.h"
 #include "strobe/runtime/control/core_base.h"
@@ -22,6 +23,7 @@
 #include "strobe/worker/program/remote_code.h"
 #include "strobe/worker/program/remote_platform.h"
 #include "strobe/worker/program/worker_process.h"
+#include "strobe/worker/shared/recording_messages.h"
 
 namespace strobe {
 namespace STROBE_HIDDEN internal {
@@ -61,7 +63,17 @@ class RemoteCore final : public CoreBase<RemotePlatform> {
   absl::StatusOr<std::shared_ptr<GeneratedCodeOwner>> TryToOpenCode() override;
   [[nodiscard]] Stats TryToCollectStats() override;
   [[nodiscard]] std::string TryToDiagnose() override;
-  [[nodiscard]] absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options) override;
+  [[nodiscard]] absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options) override {
+    return AskWorker({.options = options});
+  }
+  [[nodiscard]] absl::Status TryToDump(
+      const std::shared_ptr<const std::atomic<bool>>& cancelled) override {
+    return AskWorker(
+               {.options = {.last = kMaxRecordingDuration, .cancelled = cancelled}, .dumps = true})
+        .status();
+  }
+  // Holds no lock while it waits.
+  [[nodiscard]] absl::StatusOr<Profile> AskWorker(const RecordingRequest& request);
   absl::Status TryToBegin() override;
   void NoteStart(const absl::Status& status) override { last_start_ = status; }
   [[nodiscard]] absl::Status MayStop() const override;

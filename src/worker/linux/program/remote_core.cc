@@ -10,7 +10,6 @@
 #include "strobe/clock/system_clock.h"
 #include "strobe/runtime/session/running_session.h"
 #include "strobe/worker/remote_profiler.h"
-#include "strobe/worker/shared/recording_messages.h"
 
 namespace strobe::internal {
 namespace {
@@ -145,7 +144,7 @@ AbstractCore::OwnRegistration RemoteCore::FindOwnRegistration() const {
   return {.registered = own.registered, .name = own.name};
 }
 
-absl::StatusOr<Profile> RemoteCore::TryToRecord(const RecordingOptions& options) {
+absl::StatusOr<Profile> RemoteCore::AskWorker(const RecordingRequest& request) {
   absl::StatusOr<SocketPair> sockets = MakeSocketPair();
   if (!sockets.ok()) return sockets.status();
   {
@@ -153,13 +152,14 @@ absl::StatusOr<Profile> RemoteCore::TryToRecord(const RecordingOptions& options)
     absl::Status status = SeeToWorker();
     if (status.ok()) {
       status = worker_->socket().Send({.kind = MessageKind::kRecord,
-                                       .text = JoinRecording(options),
+                                       .text = JoinRecording(request),
                                        .descriptors = {sockets->other.descriptor(), -1}});
     }
     if (!status.ok()) return status;
   }
   sockets->other = WorkerSocket();  // so the worker's end is noticed
-  return AwaitProfile(sockets->own, options, channels_->layout().value_types);
+  return AwaitProfile(sockets->own, request.options, channels_->layout().value_types,
+                      StopPatience());
 }
 
 bool RemoteCore::CaptureHere(const EventSample& event, const NativeRegisters* registers) noexcept {
