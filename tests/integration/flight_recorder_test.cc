@@ -159,8 +159,10 @@ TEST_F(FlightRecorder, CallsAtOnceHaveADumpEach) {
   constexpr int kEach = 5;
   Profiler profiler(Options());
   const ScopedProfiler session(profiler);
+  constexpr std::size_t kThreads = 3;
   std::vector<std::thread> threads;
-  for (int i = 0; i < 3; ++i) {
+  threads.reserve(kThreads);
+  for (std::size_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       for (int call = 0; call < kEach; ++call) {
         const absl::Status status = profiler.DumpLast();
@@ -169,7 +171,7 @@ TEST_F(FlightRecorder, CallsAtOnceHaveADumpEach) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(Dumps(), 3u * kEach);
+  EXPECT_EQ(Dumps(), kThreads * kEach);
 }
 
 TEST_F(FlightRecorder, ASlowSpanWritesWhatWasBeforeWhenItHasEnded) {

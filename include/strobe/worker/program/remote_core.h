@@ -23,7 +23,6 @@
 #include "strobe/worker/program/remote_code.h"
 #include "strobe/worker/program/remote_platform.h"
 #include "strobe/worker/program/worker_process.h"
-#include "strobe/worker/shared/recording_messages.h"
 
 namespace strobe {
 namespace STROBE_HIDDEN internal {
@@ -35,6 +34,8 @@ inline constexpr std::int64_t kFirstRestartNs = 1'000'000'000;
 // How long the program waits for a worker that it has lost, and that may live, to drain what it has
 // sampled so far. Without an answer, that counts as lost with the worker.
 inline constexpr std::int64_t kHandOverNs = 200'000'000;
+
+struct RecordingRequest;
 
 // No thread of it exists. The program's own threads, when they register, end or call, notice that
 // the worker has died, and begin another.
@@ -63,15 +64,9 @@ class RemoteCore final : public CoreBase<RemotePlatform> {
   absl::StatusOr<std::shared_ptr<GeneratedCodeOwner>> TryToOpenCode() override;
   [[nodiscard]] Stats TryToCollectStats() override;
   [[nodiscard]] std::string TryToDiagnose() override;
-  [[nodiscard]] absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options) override {
-    return AskWorker({.options = options});
-  }
+  [[nodiscard]] absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options) override;
   [[nodiscard]] absl::Status TryToDump(
-      const std::shared_ptr<const std::atomic<bool>>& cancelled) override {
-    return AskWorker(
-               {.options = {.last = kMaxRecordingDuration, .cancelled = cancelled}, .dumps = true})
-        .status();
-  }
+      const std::shared_ptr<const std::atomic<bool>>& cancelled) override;
   // Holds no lock while it waits.
   [[nodiscard]] absl::StatusOr<Profile> AskWorker(const RecordingRequest& request);
   absl::Status TryToBegin() override;

@@ -31,7 +31,7 @@ std::string JoinRecording(const RecordingRequest& request);
 absl::StatusOr<RecordingRequest> SplitRecording(std::string_view text);
 
 // A profile of more bytes is not sent: ResourceExhausted.
-inline constexpr std::size_t kMaxProfileBytes = std::size_t{256} << 20;
+inline constexpr std::size_t kMaxSentProfileBytes = std::size_t{256} << 20;
 
 // In the worker: the answer, kRecorded. A profile's bytes are in sealed memory, whose descriptor
 // goes with it.

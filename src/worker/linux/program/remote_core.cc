@@ -10,6 +10,7 @@
 #include "strobe/clock/system_clock.h"
 #include "strobe/runtime/session/running_session.h"
 #include "strobe/worker/remote_profiler.h"
+#include "strobe/worker/shared/recording_messages.h"
 
 namespace strobe::internal {
 namespace {
@@ -142,6 +143,16 @@ absl::StatusOr<std::shared_ptr<GeneratedCodeOwner>> RemoteCore::TryToOpenCode() 
 AbstractCore::OwnRegistration RemoteCore::FindOwnRegistration() const {
   const RemoteChannels::Entry own = channels_->OfCallingThread();
   return {.registered = own.registered, .name = own.name};
+}
+
+absl::StatusOr<Profile> RemoteCore::TryToRecord(const RecordingOptions& options) {
+  return AskWorker({.options = options});
+}
+
+absl::Status RemoteCore::TryToDump(const std::shared_ptr<const std::atomic<bool>>& cancelled) {
+  return AskWorker(
+             {.options = {.last = kMaxRecordingDuration, .cancelled = cancelled}, .dumps = true})
+      .status();
 }
 
 absl::StatusOr<Profile> RemoteCore::AskWorker(const RecordingRequest& request) {

@@ -53,7 +53,7 @@ int SealedMemory(std::string_view bytes) {
 std::optional<std::string> ReadSealed(int memory) {
   struct stat info {};
   if ((fcntl(memory, F_GET_SEALS) & kSeals) != kSeals || fstat(memory, &info) != 0 ||
-      static_cast<std::uint64_t>(info.st_size) > kMaxProfileBytes)
+      static_cast<std::uint64_t>(info.st_size) > kMaxSentProfileBytes)
     return std::nullopt;
   std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t done = 0;
@@ -107,8 +107,8 @@ absl::Status SendProfile(const WorkerSocket& socket, const absl::StatusOr<Profil
   Message answer = AnswerOf(MessageKind::kRecorded, profile.status());
   std::string bytes;
   if (profile.ok()) bytes = ProfileBytes(*profile);
-  const Descriptor memory(profile.ok() && bytes.size() <= kMaxProfileBytes ? SealedMemory(bytes)
-                                                                           : -1);
+  const Descriptor memory(profile.ok() && bytes.size() <= kMaxSentProfileBytes ? SealedMemory(bytes)
+                                                                               : -1);
   if (profile.ok() && memory.get() < 0) {
     answer = AnswerOf(MessageKind::kRecorded,
                       absl::ResourceExhaustedError("no memory to send the profile"));
