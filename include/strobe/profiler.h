@@ -83,7 +83,7 @@ class BasicProfiler final {
 
   // OK if sampling.toggle_signal is 0, or if that signal begins and ends sessions, and the same for
   // keep.dump_signal.
-  // FailedPrecondition if the signal has a handler of the program, or toggles another profiler;
+  // FailedPrecondition if the signal has a handler of the program, or belongs to another profiler;
   // Unimplemented where there are no signals. The constructor writes such a failure to stderr.
   absl::Status toggle_status() { return handle_.ToggleStatus(); }
 
@@ -108,12 +108,13 @@ class BasicProfiler final {
   }
 
   // Writes what is kept of the last keep.last_s seconds, by each output that takes windows: a
-  // FileExporter writes into `last` inside exporter.directory. Waits for it like Flush. For the
-  // profile itself, call Record({.last = std::chrono::seconds(30)}).
+  // FileExporter writes into `last` inside exporter.directory. Waits for it like Flush. Takes the
+  // place of one of kMaxRecordings calls of Record for a moment. For the profile itself, call
+  // Record({.last = std::chrono::seconds(30)}).
   //
   // Errors: FailedPrecondition if no session runs, nothing is kept, or no output takes windows;
-  // ResourceExhausted if memory runs out or too many profiles wait for the outputs; else that of
-  // the outputs.
+  // ResourceExhausted if memory runs out, or too many windows wait for the outputs, or calls are
+  // under way; DeadlineExceeded like Flush; else that of the outputs, which do not try it again.
   absl::Status DumpLast() { return handle_.DumpLast(); }
 
   // Records one event of an EventProvider with the stack of the calling function: `amounts` has an

@@ -178,9 +178,10 @@ void Aggregator::AddPseudo(std::uint32_t thread, PseudoFrame frame,
 
 // Copies the part of the period that must be copied, which takes memory. The trie, the rows, and
 // the names of threads that have ended can be moved later.
-AggregatedPeriod Aggregator::CopyForTake(const SlowSpans& slow_spans) const {
+AggregatedPeriod Aggregator::CopyForTake(const SlowSpans& slow_spans,
+                                         std::span<const SpanNumber> under_way) const {
   AggregatedPeriod period;
-  if (has_spans_) period.slow_spans = slow_spans.Sorted();
+  if (has_spans_) period.slow_spans = slow_spans.Sorted(under_way);
   period.modules = modules_;
   period.threads.resize(threads_.size());
   for (std::uint32_t key = 0; key < threads_.size(); ++key) {
@@ -211,9 +212,10 @@ void Aggregator::CarryOver(Thread& thread, const StackTrie& trie) {
   thread.is_whole = false;
 }
 
-AggregatedPeriod Aggregator::Take(const LabelTable& labels, const SlowSpans& slow_spans) {
+AggregatedPeriod Aggregator::Take(const LabelTable& labels, const SlowSpans& slow_spans,
+                                  std::span<const SpanNumber> under_way) {
   // This may throw, so it comes first: the period is then unchanged.
-  AggregatedPeriod period = CopyForTake(slow_spans);
+  AggregatedPeriod period = CopyForTake(slow_spans, under_way);
   CountForgotten(slow_spans);
   period.labels = &labels;
   budget_.GiveBack(contexts_.size() * kContextBytes + context_ids_.memory_bytes());

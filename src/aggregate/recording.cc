@@ -37,8 +37,9 @@ void Recording::AddLife(std::uint32_t thread, const LifePart& part) {
   ++threads_unlisted_;
 }
 
-RecordedPeriod Recording::Take(const LabelTable& labels, const Time& now) {
-  RecordedPeriod period{.samples = aggregator_.Take(labels),
+RecordedPeriod Recording::Take(const LabelTable& labels, const Time& now,
+                               std::span<const SpanNumber> slow_under_way) {
+  RecordedPeriod period{.samples = aggregator_.Take(labels, ProcessSlowSpans(), slow_under_way),
                         .time_ns = begin_.unix_ns,
                         .duration_ns = now.monotonic_ns - begin_.monotonic_ns,
                         .overflows = overflows() - overflows_before_};

@@ -1,6 +1,7 @@
 #include "strobe/aggregate/slow_spans.h"
 
 #include <algorithm>
+#include <span>
 
 namespace strobe {
 namespace {
@@ -11,10 +12,10 @@ constinit std::atomic<void (*)(SpanNumber) noexcept> span_listener{nullptr};
 
 }  // namespace
 
-std::vector<SpanNumber> SlowSpans::Sorted() const {
+std::vector<SpanNumber> SlowSpans::Sorted(std::span<const SpanNumber> under_way) const {
   const std::uint64_t count = std::min<std::uint64_t>(added(), kMaxSpans);
-  std::vector<SpanNumber> sorted;
-  sorted.reserve(count);
+  std::vector<SpanNumber> sorted(under_way.begin(), under_way.end());
+  sorted.reserve(sorted.size() + count);
   for (std::uint64_t i = 0; i < count; ++i) {
     if (const SpanNumber span = spans_[i].load(std::memory_order_acquire)) sorted.push_back(span);
   }

@@ -23,7 +23,6 @@ absl::Status CheckLast(const RecordingOptions& options) {
 
 absl::Status Validate(const RecordingOptions& options) {
   if (options.last != std::chrono::milliseconds(0)) return CheckLast(options);
-  if (options.dumps) return absl::InvalidArgumentError("dumps: expected only with last");
   if (absl::Status status = CheckTime("duration", options.duration); !status.ok()) return status;
   // False for what is not a number, too.
   if (options.frequency_hz >= 0 && options.frequency_hz <= kMaxRecordingFrequencyHz)

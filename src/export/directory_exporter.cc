@@ -241,20 +241,31 @@ DirectoryExporter::DirectoryExporter(const ProfileDirectories& directories,
   while (directory_.size() > 1 && directory_.back() == '/') directory_.pop_back();
 }
 
-absl::StatusOr<const ProfileDirectory*> DirectoryExporter::Open(const std::string& path,
-                                                                Held& kept) {
+absl::StatusOr<const ProfileDirectory*> DirectoryExporter::Hold(Opened opened, Held& kept) {
   std::unique_ptr<ProfileDirectory>& held = kept.directory;
-  absl::StatusOr<std::unique_ptr<ProfileDirectory>> opened = directories_->OpenExisting(path);
-  if (!opened.ok() && held != nullptr && held->IsThere()) return held.get();
-  if (!opened.ok()) opened = directories_->Open(path);
-  if (!opened.ok()) return opened.status();
-  held = *std::move(opened);
+  if (opened.ok()) {
+    held = *std::move(opened);
+  } else if (held == nullptr || !held->IsThere()) {
+    return opened.status();
+  }
   return held.get();
+}
+
+absl::StatusOr<const ProfileDirectory*> DirectoryExporter::Open() {
+  absl::StatusOr<const ProfileDirectory*> directory =
+      Hold(directories_->OpenExisting(directory_), held_);
+  return directory.ok() ? directory : Hold(directories_->Open(directory_), held_);
+}
+
+absl::StatusOr<const ProfileDirectory*> DirectoryExporter::OpenWindows() {
+  const absl::StatusOr<const ProfileDirectory*> around = Open();
+  if (!around.ok()) return around;
+  return Hold((*around)->OpenFolder(std::string(kWindowDirectory)), held_windows_);
 }
 
 absl::Status DirectoryExporter::Check() {
   const LetGo let_go(held_.directory);
-  const absl::StatusOr<const ProfileDirectory*> directory = Open(directory_, held_);
+  const absl::StatusOr<const ProfileDirectory*> directory = Open();
   absl::Status status = directory.status();
   if (status.ok()) status = (*directory)->Write(TemporaryName("check"), "").status();
   if (status.ok() || absl::IsResourceExhausted(status)) return absl::OkStatus();
@@ -270,9 +281,9 @@ absl::StatusOr<std::string> DirectoryExporter::Export(const ExportRequest& reque
   }
   const bool is_window = !request.profile.window.empty();
   Held& held = is_window ? held_windows_ : held_;
+  const LetGo let_go_around(held_.directory);
   const LetGo let_go(held.directory);
-  const absl::StatusOr<const ProfileDirectory*> directory = Open(
-      is_window ? absl::StrCat(directory_, "/", std::string(kWindowDirectory)) : directory_, held);
+  const absl::StatusOr<const ProfileDirectory*> directory = is_window ? OpenWindows() : Open();
   if (!directory.ok()) return WithoutRefusal(directory.status());
   FileExport file(**directory, request);
   absl::Status status = file.Write(request.bytes);

@@ -25,8 +25,8 @@ void DumpAtSignals() {
   if (!signal) return;
   // Lives as long as the process.
   static const auto* const dumps = new SessionToggle<NativePlatform>(
-      static_cast<int>(*signal), [] { HeapProfilerDump("signal"); });
-  WriteHeapProblem(absl::StrCat("HEAPPROFILESIGNAL=", *signal), dumps->status());
+      "HEAPPROFILESIGNAL", static_cast<int>(*signal), [] { HeapProfilerDump("signal"); });
+  WriteHeapProblem("a signal does nothing", dumps->status());
 }
 
 __attribute__((constructor)) void BeginHeapProfile() {

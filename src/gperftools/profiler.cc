@@ -47,7 +47,7 @@ bool StartCpuProfile(const char* path, const ::ProfilerOptions* options) noexcep
 class CpuProfileSwitch {
  public:
   CpuProfileSwitch(int signal, std::string path)
-      : path_(std::move(path)), toggle_(signal, [this] { Toggle(); }) {}
+      : path_(std::move(path)), toggle_("CPUPROFILESIGNAL", signal, [this] { Toggle(); }) {}
 
   [[nodiscard]] const absl::Status& status() const { return toggle_.status(); }
 
@@ -75,8 +75,7 @@ void BeginByVariables() {
   if (!signal) return;
   // Lives as long as the process.
   static const auto* const cpu_switch = new CpuProfileSwitch(static_cast<int>(*signal), *path);
-  if (!cpu_switch->status().ok())
-    WriteCpuProblem(absl::StrCat("CPUPROFILESIGNAL=", *signal), cpu_switch->status());
+  if (!cpu_switch->status().ok()) WriteCpuProblem("a signal does nothing", cpu_switch->status());
 }
 
 // The main thread's.

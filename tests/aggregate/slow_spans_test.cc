@@ -17,6 +17,14 @@ TEST(SlowSpans, EachSpanIsThereOnce) {
   EXPECT_EQ(spans->added(), 4U);
 }
 
+TEST(SlowSpans, ThoseUnderWayAreAmongTheOthersAndAreNotAdded) {
+  const auto spans = std::make_unique<SlowSpans>();
+  spans->Add(5);
+  EXPECT_EQ(spans->Sorted(std::vector<SpanNumber>{7, 5, 2}), (std::vector<SpanNumber>{2, 5, 7}));
+  EXPECT_EQ(spans->Sorted(), (std::vector<SpanNumber>{5}));
+  EXPECT_EQ(spans->added(), 1U);
+}
+
 TEST(SlowSpans, TheOldestIsForgottenAtTheLimit) {
   const auto spans = std::make_unique<SlowSpans>();
   for (SpanNumber span = 1; span <= SlowSpans::kMaxSpans + 2; ++span) spans->Add(span);

@@ -40,8 +40,10 @@ using ::testing::IsEmpty;
 
 class DirectoryExporterTest : public ::testing::Test {
  protected:
-  absl::StatusOr<std::string> Export(std::uint64_t sequence, std::string_view bytes = "bytes") {
+  absl::StatusOr<std::string> Export(std::uint64_t sequence, std::string_view bytes = "bytes",
+                                     const std::string& window = "") {
     Profile profile;
+    profile.window = window;
     profile.program = "server";
     profile.process_id = 77;
     profile.sequence = sequence;
@@ -110,6 +112,28 @@ TEST_F(DirectoryExporterTest, ADirectoryThatIsHeldIsTheOneWhateverItsPathLeadsTo
   ASSERT_EQ(copy.Check(), absl::OkStatus());
   EXPECT_TRUE(
       directories_.With([](auto& state) { return state.directories.contains("/profiles"); }));
+}
+
+// Where the periods go: also in a program that has changed its root since.
+TEST_F(DirectoryExporterTest, WindowsGoToAFolderOfTheDirectoryThatIsHeld) {
+  ASSERT_EQ(exporter_.Check(), absl::OkStatus());
+  EXPECT_FALSE(directories_.With([](auto& state) {
+    return state.directories.contains("/profiles/last");
+  })) << "there is no window yet";
+  const absl::StatusOr<std::string> path = Export(0, "window", "the last 1.0 s");
+  ASSERT_TRUE(path.ok()) << path.status();
+  EXPECT_EQ(*path, "/profiles/last/server.77.0.pb.gz");
+  EXPECT_EQ(directories_.Read(*path), "window");
+  EXPECT_THAT(Names(), IsEmpty());
+  ASSERT_TRUE(Export(0).ok());
+  EXPECT_THAT(Names(), ElementsAre("server.77.0.pb.gz"));
+  // Its name is a file's: the periods do not mind.
+  directories_.With([](auto& state) {
+    state.directories.erase("/profiles/last");
+    (*state.directories["/profiles"])["last"] = {};
+  });
+  EXPECT_FALSE(Export(1, "window", "the last 1.0 s").ok());
+  EXPECT_TRUE(Export(1).ok());
 }
 
 TEST_F(DirectoryExporterTest, ADirectoryThatIsRemovedIsMadeAgain) {

@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <semaphore>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -37,7 +39,7 @@ class FlightRecorder : public ::testing::Test {
   [[nodiscard]] ProfilerOptions Options() const {
     return {.sampling = {.cpu_frequency_hz = 1000},
             .keep = {.last_s = 30},
-            .exporter = {.directory = directory_.path().string()}};
+            .exporter = {.directory = directory_.path().string(), .period_s = 3600}};
   }
   // Finished profiles in a directory.
   static std::size_t Files(const std::filesystem::path& directory) {
@@ -125,16 +127,54 @@ TEST_F(FlightRecorder, AnExceededLimitWritesWhatWasBefore) {
   WatchedLimit depth("queue depth", 100);
   depth.Set(101);
   EXPECT_TRUE(WorkUntilDumped(1));
-  const std::uint64_t skipped = profiler.stats().dumps_skipped;
-  depth.Set(0);
-  depth.Set(102);
-  EXPECT_TRUE(WorkUntil([&] { return profiler.stats().dumps_skipped > skipped; },
-                        [] { BurnCpu(1'000'000); }))
-      << "within a minute";
-  EXPECT_EQ(Dumps(), 1u);
 }
 
-TEST_F(FlightRecorder, ASlowSpanWritesWhatWasBefore) {
+// Others may have the name, or the rights: the periods do not mind.
+TEST_F(FlightRecorder, ADumpThatFailsIsCountedAndThePeriodsGoOn) {
+  const std::filesystem::path last = directory_.path() / "last";
+  std::ofstream(last) << "a file";
+  Profiler profiler(Options());
+  const Registration registration = profiler.RegisterThread("main");
+  ASSERT_TRUE(profiler.Start().ok());
+  BurnCpu(10'000'000);
+  for (int dump = 0; dump < 2; ++dump) {
+    EXPECT_THAT(std::string(profiler.DumpLast().message()), ::testing::HasSubstr(last.string()));
+    EXPECT_TRUE(profiler.Flush().ok());
+  }
+  EXPECT_EQ(Files(directory_.path()), 2u);
+  std::filesystem::remove(last);
+  EXPECT_TRUE(profiler.DumpLast().ok());
+  EXPECT_EQ(Dumps(), 1u);
+  EXPECT_TRUE(profiler.Stop().ok());
+  const Stats stats = profiler.stats();
+  EXPECT_EQ(stats.dumps, 1u);
+  EXPECT_EQ(stats.dumps_failed, 2u);
+  EXPECT_EQ(stats.exports, 4u) << "three periods, and the dump";
+  EXPECT_EQ(stats.exports_dropped, 0u);
+  EXPECT_EQ(stats.amount_dropped, 0);
+  EXPECT_EQ(stats.periods_extended, 0u);
+}
+
+TEST_F(FlightRecorder, CallsAtOnceHaveADumpEach) {
+  constexpr int kEach = 5;
+  Profiler profiler(Options());
+  const ScopedProfiler session(profiler);
+  constexpr std::size_t kThreads = 3;
+  std::vector<std::thread> threads;
+  threads.reserve(kThreads);
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (int call = 0; call < kEach; ++call) {
+        const absl::Status status = profiler.DumpLast();
+        EXPECT_TRUE(status.ok()) << status;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Dumps(), kThreads * kEach);
+}
+
+TEST_F(FlightRecorder, ASlowSpanWritesWhatWasBeforeWhenItHasEnded) {
   ProfilerOptions options = Options();
   options.keep.slow_spans = true;
   Profiler profiler(options);
@@ -144,9 +184,18 @@ TEST_F(FlightRecorder, ASlowSpanWritesWhatWasBefore) {
   EXPECT_EQ(Dumps(), 0u);
   {
     const SlowSpan span(1);  // slow by its end, whatever the machine does
-    BurnCpu(1'000'000);
+    const std::uint64_t samples = profiler.stats().samples;
+    ASSERT_TRUE(WorkUntil([&] { return profiler.stats().samples > samples + 1; },
+                          [] { BurnCpu(1'000'000); }));
+    // Each ends a slice with samples of the span, and the triggers are asked after each.
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(profiler.Record({.last = seconds(1)}).ok());
   }
   EXPECT_TRUE(WorkUntilDumped(1));
+  const std::uint64_t drains = profiler.stats().drains;
+  ASSERT_TRUE(
+      WorkUntil([&] { return profiler.stats().drains > drains + 2; }, [] { BurnCpu(1'000'000); }));
+  EXPECT_EQ(profiler.stats().dumps_skipped, 0u) << "it is one moment, by its end";
+  EXPECT_EQ(Dumps(), 1u);
 }
 
 TEST_F(FlightRecorder, WhatIsNotKeptIsAnError) {

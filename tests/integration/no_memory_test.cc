@@ -99,13 +99,15 @@ struct MarkingPlatform : NativePlatform {
   }
 };
 
-// Writes the file; keeps the profile as its last deed, so that no profile is kept twice.
+// Writes the file; keeps the profile as its last deed, so that no profile is kept twice. Keeps no
+// window: the periods have its samples.
 class WritingExporter {
  public:
+  static constexpr bool kTakesWindows = true;
   explicit WritingExporter(const ExporterOptions& options) : files_(options) {}
   absl::StatusOr<std::string> Export(const ExportRequest& request) {
     absl::StatusOr<std::string> path = files_.Export(request);
-    if (path.ok()) KeptProfiles::Add({request.profile, {}});
+    if (path.ok() && request.profile.window.empty()) KeptProfiles::Add({request.profile, {}});
     return path;
   }
 
@@ -128,6 +130,7 @@ ProfilerOptions Options() {
           .string();
   return {.sampling = {.cpu_frequency_hz = 1000},
           .collector = {.drain_period_ms = 1},
+          .keep = {.last_s = 0.3},
           .exporter = {.directory = directory, .period_s = 0.02, .max_files = 3}};
 }
 
@@ -183,6 +186,8 @@ enum class Call {
   kStart,
   kFlush,
   kRecord,
+  kRecordLast,
+  kDumpLast,
   kStats,
   kDiagnose,
   kStop,
@@ -220,6 +225,11 @@ bool UseWithFailures(Call failing, Failures failures) {
   EXPECT_TRUE(IsExpected(status)) << status;
   run(Call::kRecord, [&] { status = profiler->Record(std::chrono::milliseconds(1)).status(); });
   EXPECT_TRUE(IsExpected(status)) << status;
+  run(Call::kRecordLast,
+      [&] { status = profiler->Record({.last = std::chrono::seconds(1)}).status(); });
+  EXPECT_TRUE(IsExpected(status)) << status;
+  run(Call::kDumpLast, [&] { status = profiler->DumpLast(); });
+  EXPECT_TRUE(IsExpected(status)) << status;
   run(Call::kStats, [&] { static_cast<void>(profiler->stats()); });
   run(Call::kDiagnose, [&] { static_cast<void>(profiler->Diagnose()); });
   const std::int64_t used_ns = testing::ThreadCpuNs() - started_ns;
@@ -254,6 +264,8 @@ bool ProfileWithFailures(Failures failures, bool until_the_end) {
   FailOnOwnThreads(failures);
   std::thread recorder([&] {
     EXPECT_TRUE(IsExpected(profiler.Record(std::chrono::milliseconds(3)).status()));
+    EXPECT_TRUE(IsExpected(profiler.Record({.last = std::chrono::seconds(1)}).status()));
+    EXPECT_TRUE(IsExpected(profiler.DumpLast()));
     EXPECT_TRUE(IsExpected(profiler.Record(kMaxRecordingDuration).status()));
   });
   CpuBounds bounds;

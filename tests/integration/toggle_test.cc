@@ -1,4 +1,5 @@
 // Sessions that begin and end by a signal from outside.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -34,7 +35,7 @@ class Toggle : public ::testing::Test {
   }
   [[nodiscard]] ProfilerOptions Options() const {
     return {.sampling = {.cpu_frequency_hz = 1000, .toggle_signal = SIGUSR2},
-            .exporter = {.directory = directory_.path().string()}};
+            .exporter = {.directory = directory_.path().string(), .period_s = 3600}};
   }
   // Finished profiles.
   [[nodiscard]] std::size_t Files() const {
@@ -103,6 +104,15 @@ TEST_F(Toggle, ASecondProfilerIsRefusedAndWorksOtherwise) {
   ASSERT_TRUE(first.toggle_status().ok());
   Profiler second(Options());
   EXPECT_EQ(second.toggle_status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(second.toggle_status().message()),
+              ::testing::StartsWith("sampling.toggle_signal: signal "));
+  ProfilerOptions options = Options();
+  options.sampling.toggle_signal = 0;
+  options.keep.last_s = 30;
+  options.keep.dump_signal = SIGUSR2;
+  Profiler third(options);
+  EXPECT_THAT(std::string(third.toggle_status().message()),
+              ::testing::StartsWith("keep.dump_signal: signal "));
   EXPECT_TRUE(second.Start().ok());
   EXPECT_TRUE(second.Stop().ok());
 }

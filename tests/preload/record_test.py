@@ -78,6 +78,13 @@ def surroundings(recorder):
     equal(len(left), len(bare), "lines")
     equal(changed, [("signal 23: default, blocked 0", "signal 23: handled, blocked 0")], "what the program sees")
 
+    recorder.environment.update({"STROBE_KEEP_LAST_S": "30", "STROBE_KEEP_DUMP_SIGNAL": "10", "STROBE_KEEP_SLOW_SPANS": "1"})
+    recorded = recorder.record(recorder.program, "surroundings")
+    check("signal 10: default, blocked 0" in recorded.stdout.decode().splitlines(), "the dump signal is the program's")
+    equal(recorded.stderr.decode().count("STROBE_KEEP_LAST_S: not for a recording"), 1, "windows are not for a recording")
+    for name in ("LAST_S", "DUMP_SIGNAL", "SLOW_SPANS"):
+        del recorder.environment["STROBE_KEEP_" + name]
+
     recorder.environment["LD_PRELOAD"] = "/lib/x86_64-linux-gnu/libm.so.6"
     recorded = recorder.record(recorder.program, "surroundings").stdout.decode()
     preload = next(line for line in recorded.splitlines() if line.startswith("LD_PRELOAD="))

@@ -26,4 +26,12 @@ inline std::unique_ptr<ExportJob> Job(std::uint64_t sequence) {
   return job;
 }
 
+// The same as a window of what was kept.
+inline std::unique_ptr<ExportJob> WindowJob(std::uint64_t sequence) {
+  std::unique_ptr<ExportJob> job = Job(sequence);
+  job->profile.window = "the last 1.0 s";
+  job->outcome = std::make_shared<WindowOutcome>();
+  return job;
+}
+
 }  // namespace strobe::internal

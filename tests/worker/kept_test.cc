@@ -7,13 +7,19 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <system_error>
 
 #include "can_begin_workers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "integration/measured_work.h"
 #include "platform/test_system.h"
+#include "strobe/platform/native.h"
 #include "strobe/strobe.h"
 #include "strobe/testing/profile_check.h"
 #include "strobe/worker/run_worker.h"
@@ -36,8 +42,8 @@ class KeptByWorker : public ::testing::Test {
   [[nodiscard]] ProfilerOptions Options(KeepOptions keep) const {
     return {.sampling = {.cpu_frequency_hz = 1000},
             .keep = keep,
-            .worker = {.enabled = true, .fallback = WorkerFallback::kNone},
-            .exporter = {.directory = directory_.path().string()}};
+            .exporter = {.directory = directory_.path().string(), .period_s = 3600},
+            .worker = {.enabled = true, .fallback = WorkerFallback::kNone}};
   }
   // Finished profiles of what was before.
   [[nodiscard]] std::size_t Dumps() const {
@@ -91,6 +97,39 @@ TEST_F(KeptByWorker, ACallAndASignalWriteWhatWasBefore) {
   ASSERT_EQ(kill(getpid(), SIGUSR1), 0);
   EXPECT_TRUE(WorkUntilDumped(2));
   EXPECT_TRUE(profiler.Stop().ok());
+}
+
+// The worker of this process, by a variable that it has from it; 0 if there is none.
+pid_t FindWorker(const std::string& variable) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const auto id = static_cast<pid_t>(std::strtol(entry.path().filename().c_str(), nullptr, 10));
+    if (id <= 0 || id == getpid()) continue;
+    std::ifstream file(entry.path() / "environ", std::ios::binary);
+    const std::string variables(std::istreambuf_iterator<char>(file), {});
+    if (variables.find(variable) != std::string::npos) return id;
+  }
+  return 0;
+}
+
+TEST_F(KeptByWorker, AWorkerThatIsStoppedHoldsNobodyForEver) {
+  const std::string number = std::to_string(getpid());
+  testing::SetVariable("KEPT_TEST_OF", number);
+  ProfilerOptions options = Options({.last_s = 30, .dump_signal = SIGUSR1});
+  options.exporter.stop_timeout_s = 0.1;
+  pid_t worker = 0;
+  {
+    Profiler profiler(options);
+    ASSERT_TRUE(profiler.Start().ok());
+    worker = FindWorker("KEPT_TEST_OF=" + number);
+    ASSERT_NE(worker, 0);
+    ASSERT_EQ(kill(worker, SIGSTOP), 0);
+    EXPECT_TRUE(absl::IsDeadlineExceeded(profiler.DumpLast()));
+    EXPECT_TRUE(absl::IsDeadlineExceeded(profiler.Record({.last = seconds(1)}).status()));
+    ASSERT_EQ(kill(getpid(), SIGUSR1), 0);
+  }
+  kill(worker, SIGKILL);
+  testing::UnsetVariable("KEPT_TEST_OF");
 }
 
 TEST_F(KeptByWorker, ASlowSpanWritesWhatWasBefore) {

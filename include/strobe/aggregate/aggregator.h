@@ -97,9 +97,11 @@ class Aggregator {
 
   // Ends the period and returns it. Threads that live on keep their keys and last stacks. The
   // newest modules stay. `labels` has the sets that the contexts refer to, and outlives the period.
-  // Samples in a span of `slow_spans` have the label kSlowLabel.
+  // Samples in a span of `slow_spans`, or of those `under_way` that are slow, have the label
+  // kSlowLabel.
   AggregatedPeriod Take(const LabelTable& labels = ProcessLabels(),
-                        const SlowSpans& slow_spans = ProcessSlowSpans());
+                        const SlowSpans& slow_spans = ProcessSlowSpans(),
+                        std::span<const SpanNumber> under_way = {});
   // Whether a sample of this period was taken in a span with a threshold.
   [[nodiscard]] bool has_spans() const { return has_spans_; }
   // The sum of all rows of this period in `column`.
@@ -139,7 +141,8 @@ class Aggregator {
 
   [[nodiscard]] std::span<const Address> PathTo(const internal::StackTrie& trie, std::uint32_t node,
                                                 std::size_t depth);
-  [[nodiscard]] AggregatedPeriod CopyForTake(const SlowSpans& slow_spans) const;
+  [[nodiscard]] AggregatedPeriod CopyForTake(const SlowSpans& slow_spans,
+                                             std::span<const SpanNumber> under_way) const;
   void CountForgotten(const SlowSpans& slow_spans);
   void CarryOver(Thread& thread, const internal::StackTrie& trie);
   void Place(Thread& thread, std::span<const Address> leaf_first);

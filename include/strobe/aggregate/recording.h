@@ -80,8 +80,10 @@ class Recording {
   // thread as unlisted, once a period.
   void AddLife(std::uint32_t thread, const LifePart& part);
 
-  // Ends the period, and begins the next.
-  RecordedPeriod Take(const LabelTable& labels, const Time& now);
+  // Ends the period, and begins the next. Samples in a span of `slow_under_way` count as slow, like
+  // those in a span of ProcessSlowSpans.
+  RecordedPeriod Take(const LabelTable& labels, const Time& now,
+                      std::span<const SpanNumber> slow_under_way = {});
 
   // The sum of the period so far. `column` is an index into the recording's own columns.
   [[nodiscard]] std::int64_t Sum(std::size_t column) const { return aggregator_.Sum(column); }

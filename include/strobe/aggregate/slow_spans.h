@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,8 +16,8 @@ namespace strobe {
 // The label of samples in a span that took longer than its threshold, with the text "true".
 inline constexpr std::string_view kSlowLabel = "slow";
 
-// The last kMaxSpans slow spans. Only slow ones are here, so a span that is not slow costs nothing
-// shared. Thread-safe, and without a lock.
+// The last kMaxSpans slow spans that have ended. Only slow ones are here, so a span that is not
+// slow costs nothing shared. Thread-safe, and without a lock.
 class SlowSpans {
  public:
   static constexpr std::size_t kMaxSpans = std::size_t{1} << 16;
@@ -26,10 +27,10 @@ class SlowSpans {
     const std::uint64_t place = added_.fetch_add(1, std::memory_order_relaxed);
     spans_[place % kMaxSpans].store(span, std::memory_order_release);
   }
-  // All spans that were added, forgotten ones included. A span may have been added twice.
+  // All spans that were added, forgotten ones included.
   [[nodiscard]] std::uint64_t added() const { return added_.load(std::memory_order_relaxed); }
-  // In order, each once.
-  [[nodiscard]] std::vector<SpanNumber> Sorted() const;
+  // In order, each once, with those of `under_way`: the caller has looked for these before.
+  [[nodiscard]] std::vector<SpanNumber> Sorted(std::span<const SpanNumber> under_way = {}) const;
 
  private:
   std::atomic<std::uint64_t> added_{0};
@@ -42,7 +43,7 @@ SlowSpans& ProcessSlowSpans();
 // nullptr for this process's own.
 void UseProcessSlowSpans(SlowSpans* (*of_thread)());
 
-// A span of this process was slow: adds it to the process's, and tells the listener.
+// A slow span of this process has ended: adds it to the process's, and tells the listener.
 void NoteSlowSpan(SpanNumber span) noexcept;
 // From now on NoteSlowSpan calls listener(span), too. nullptr ends that.
 void TellSlowSpans(void (*listener)(SpanNumber span) noexcept);

@@ -31,8 +31,6 @@ struct RecordingOptions {
   // Profile::time_ns says when. Needs keep.last_s. Profile::window says what is missing if less is
   // kept. At most kMaxRecordingDuration.
   std::chrono::milliseconds last{0};
-  // With `last`: true has the profile written, too: see BasicProfiler::DumpLast.
-  bool dumps = false;
   // The names of the value types to record: "samples", "cpu", "wall", or those of other providers.
   // Empty means all that are enabled.
   std::vector<std::string> value_types = {};

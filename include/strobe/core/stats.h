@@ -139,8 +139,9 @@ struct Stats {
   // lives had reached their limit (see LifeTable). Their samples are in it. A thread counts once in
   // each such period.
   std::uint64_t threads_unlisted = 0;
-  // Windows of what was kept (see KeepOptions) that were handed to outputs; that were not, because
-  // memory or the outputs had no room; and moments of triggers within a minute of another one.
+  // Windows of what was kept (see KeepOptions) that were written; that were not, because memory ran
+  // out, an output had no room, failed or takes none; and moments of triggers that have no window
+  // of their own, because one was less than a minute before. The periods have the samples anyway.
   std::uint64_t dumps = 0;
   std::uint64_t dumps_failed = 0;
   std::uint64_t dumps_skipped = 0;

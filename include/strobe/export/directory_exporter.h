@@ -27,6 +27,8 @@ namespace strobe {
 //   removed, and temporary files that a killed process left more than an hour ago. Files with the
 //   encoder's suffix and with any of kProfileFileSuffixes share one quota. Only files of this user
 //   with names of this program's own pattern are removed; never the file just written.
+// * Windows of what was kept go to the directory kWindowDirectory in it, which the first window
+//   creates with the mode of the directory around it.
 // * A relative directory is resolved when the exporter is constructed, so that a later change of
 //   the working directory has no effect. Missing directories are created, with mode 0700, by Check
 //   or Export. Both hold it open from then on, and use it where its path leads nowhere any more: in
@@ -65,7 +67,11 @@ class DirectoryExporter {
     std::unique_ptr<ProfileDirectory> directory{};
   };
 
-  absl::StatusOr<const ProfileDirectory*> Open(const std::string& path, Held& held);
+  using Opened = absl::StatusOr<std::unique_ptr<ProfileDirectory>>;
+  // Holds what has been opened now, or else what was held, if it is there.
+  static absl::StatusOr<const ProfileDirectory*> Hold(Opened opened, Held& kept);
+  absl::StatusOr<const ProfileDirectory*> Open();
+  absl::StatusOr<const ProfileDirectory*> OpenWindows();
 
   const ProfileDirectories* directories_;
   Held held_;

@@ -92,7 +92,8 @@ struct ExporterAccount {
 // * account(), optional: for an exporter that takes a profile before it is delivered, into a spool.
 //   Called after each Export.
 // * kTakesWindows, optional: true if it takes windows of what was kept, too (Profile::window not
-//   empty), and keeps them apart from the periods, which have the same samples.
+//   empty), and keeps them apart from the periods, which have the same samples. A window is tried
+//   once, whatever the error.
 // Called on the output's thread only, Check before that thread begins.
 template <class E>
 concept Exporter = requires(E& exporter, const ExportRequest& request) {

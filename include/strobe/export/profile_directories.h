@@ -47,6 +47,11 @@ class ProfileDirectory {
   // without keeping others from removing it.
   [[nodiscard]] virtual bool IsThere() const { return false; }
 
+  // The directory `name` in it. Creates it first if it is missing, for those who may use this one,
+  // where the system has such a mode.
+  [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<ProfileDirectory>> OpenFolder(
+      const std::string& name) const = 0;
+
   // Creates a file with these bytes, for this user alone. AlreadyExists if `name` is taken. Leaves
   // nothing behind if it fails, or if memory runs out. The result must not outlive the directory.
   [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<TemporaryFile>> Write(

@@ -23,8 +23,8 @@ class ProcessContext {
   // What OtlpOptions::resource leaves out is added, as in exports: the service's and the program's
   // name, the process id, the machine. AlreadyExists if the process has published a context, by
   // this class or another library. ResourceExhausted if the message is longer than
-  // kMaxMessageBytes. Unavailable if the system refuses the memory or a name for it. Unimplemented
-  // on systems other than Linux.
+  // kMaxMessageBytes, or memory runs out. Unavailable if the system refuses the memory or a name
+  // for it. Unimplemented on systems other than Linux.
   static absl::StatusOr<ProcessContext> Publish(const OtlpOptions& options);
 
   // What OpenTelemetry's reader accepts.
@@ -42,6 +42,8 @@ class ProcessContext {
  private:
   class Mapping;
   explicit ProcessContext(std::unique_ptr<Mapping> mapping);
+  static absl::StatusOr<ProcessContext> TryToPublish(const OtlpOptions& options);
+  absl::Status TryToUpdate(const OtlpOptions& options);
 
   std::unique_ptr<Mapping> mapping_;
 };

@@ -119,6 +119,20 @@ TYPED_TEST_P(ProfileDirectoriesConformance, AnExistingDirectoryIsOpenedAndNoneIs
   EXPECT_EQ(this->ListAll(**directory).size(), 1u);
 }
 
+TYPED_TEST_P(ProfileDirectoriesConformance, AFolderInADirectoryIsMadeOrOpened) {
+  const auto directory = this->Open("/a");
+  for (const char* const name : {"first", "second"}) {
+    const auto folder = directory->OpenFolder("folder");
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    ASSERT_EQ(this->WriteAs(**folder, name, "bytes"), absl::OkStatus());
+    EXPECT_EQ((*folder)->PathOf(name), this->harness_.Root() + "/a/folder/" + name);
+    EXPECT_EQ(this->harness_.Read((*folder)->PathOf(name)), "bytes");
+  }
+  EXPECT_EQ(this->ListAll(*this->Open("/a/folder")).size(), 2u);
+  ASSERT_EQ(this->WriteAs(*directory, "file", "bytes"), absl::OkStatus());
+  this->ExpectSays(directory->OpenFolder("file").status(), directory->PathOf("file"));
+}
+
 TYPED_TEST_P(ProfileDirectoriesConformance, AFileInTheWayIsAnErrorThatNamesIt) {
   ASSERT_EQ(this->WriteAs(*this->Open(), "file", "bytes"), absl::OkStatus());
   const std::string file = this->harness_.Root() + "/file";
@@ -261,11 +275,12 @@ TYPED_TEST_P(ProfileDirectoriesConformance, ADirectoryIsLockedForOneObject) {
 REGISTER_TYPED_TEST_SUITE_P(ProfileDirectoriesConformance, AnAbsolutePathStaysAsItIs,
                             MissingDirectoriesAreCreated,
                             AnExistingDirectoryIsOpenedAndNoneIsCreated,
-                            AFileInTheWayIsAnErrorThatNamesIt, AFileIsWholeUnderItsFinalName,
-                            AFileThatIsNotRenamedIsRemoved, NothingIsReplaced,
-                            AListHasTheSizesAndTimesOfWantedFiles, AFileIsRemovedOnce,
-                            AFileIsReadWholeOrNotAtAll, AFileIsRenamedAndReplacesNone,
-                            FilesAndNamesAreSynced, ADirectoryIsLockedForOneObject,
+                            AFolderInADirectoryIsMadeOrOpened, AFileInTheWayIsAnErrorThatNamesIt,
+                            AFileIsWholeUnderItsFinalName, AFileThatIsNotRenamedIsRemoved,
+                            NothingIsReplaced, AListHasTheSizesAndTimesOfWantedFiles,
+                            AFileIsRemovedOnce, AFileIsReadWholeOrNotAtAll,
+                            AFileIsRenamedAndReplacesNone, FilesAndNamesAreSynced,
+                            ADirectoryIsLockedForOneObject,
                             ADirectoryThatVanishesIsAnErrorUntilItIsOpenedAgain);
 
 }  // namespace strobe::testing

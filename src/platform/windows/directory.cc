@@ -126,6 +126,8 @@ class WindowsDirectory final : public ProfileDirectory {
   WindowsDirectory(const std::string& path, FileHandle& handle)
       : ProfileDirectory(path), handle_(handle.Release()) {}
 
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<ProfileDirectory>> OpenFolder(
+      const std::string& name) const override;
   [[nodiscard]] absl::StatusOr<std::unique_ptr<TemporaryFile>> Write(
       const std::string& name, std::string_view bytes) const override;
   [[nodiscard]] bool Remove(const std::string& name) const override {
@@ -247,6 +249,12 @@ absl::StatusOr<std::unique_ptr<ProfileDirectory>> WindowsDirectories::OpenExisti
 }
 
 constexpr WindowsDirectories kProfileDirectories;
+
+// While this directory is open, its path is where it was.
+absl::StatusOr<std::unique_ptr<ProfileDirectory>> WindowsDirectory::OpenFolder(
+    const std::string& name) const {
+  return kProfileDirectories.Open(PathOf(name));
+}
 
 }  // namespace
 

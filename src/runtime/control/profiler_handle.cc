@@ -31,12 +31,7 @@ ProfilerHandle::ProfilerHandle(ProfilerOptions options, std::unique_ptr<const Co
         *options_.sampling.toggle_signal != 0 || *options_.keep.dump_signal != 0;
     if (!has_signals || !*options_.enabled) return;
     const absl::Status status = ToggleStatus();
-    const bool dumps = *options_.keep.dump_signal != 0;
-    if (!status.ok()) {
-      Warn(dumps ? "no signal begins a session or writes what is kept"
-                 : "no signal begins a session",
-           status);
-    }
+    if (!status.ok()) Warn("a signal does nothing", status);
   }));
 }
 

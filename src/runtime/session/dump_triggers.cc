@@ -22,41 +22,47 @@ std::optional<std::string> CpuTrigger::Check(const TriggerInput& input) {
   }
   if (since_ns_ < 0) since_ns_ = began_ns;
   const double held_s = static_cast<double>(input.now_ns - since_ns_) / 1e9;
-  if (held_s < hold_s_ || std::exchange(has_fired_, true)) return std::nullopt;
-  return absl::StrFormat("trigger: at least %g %% of a CPU for %.1f s", least_percent_, held_s);
+  if (held_s < hold_s_ || has_fired_) return std::nullopt;
+  // This may throw: then the moment comes again.
+  std::string reason =
+      absl::StrFormat("trigger: at least %g %% of a CPU for %.1f s", least_percent_, held_s);
+  has_fired_ = true;
+  return reason;
 }
 
 std::optional<std::string> SlowSpanTrigger::Check(const TriggerInput& input) {
   if (!is_on_) return std::nullopt;
-  const std::uint64_t before = last_.value_or(input.slow_spans);
+  if (!last_) last_ = input.slow_spans;
+  if (input.slow_spans == *last_) return std::nullopt;
+  std::string reason = absl::StrFormat("trigger: slow spans: %d", input.slow_spans - *last_);
   last_ = input.slow_spans;
-  if (input.slow_spans == before) return std::nullopt;
-  return absl::StrFormat("trigger: slow spans: %d", input.slow_spans - before);
+  return reason;
 }
 
 std::optional<std::string> LimitTrigger::Check(const TriggerInput& input) {
-  const std::uint64_t before = last_.value_or(input.limits);
-  last_ = input.limits;
-  if (input.limits == before) return std::nullopt;
+  if (!last_) last_ = input.limits;
+  if (input.limits == *last_) return std::nullopt;
   const std::string text = ReachedLimits::LastText();
-  return "trigger: " + (text.empty() ? "a limit of the program's" : text);
+  std::string reason = "trigger: " + (text.empty() ? "a limit of the program's" : text);
+  last_ = input.limits;
+  return reason;
 }
 
-std::optional<std::string> DumpTriggers::Check(const TriggerInput& input) {
+const std::optional<std::string>& DumpTriggers::Check(const TriggerInput& input) {
   std::optional<std::string> reason;
   const auto check = [&](auto& trigger) {
     std::optional<std::string> fired = trigger.Check(input);
     if (!fired) return;
     const bool is_soon = last_dump_ns_ && input.now_ns - *last_dump_ns_ < kMinDumpPeriodNs;
-    if (is_soon) {
+    if (is_soon || reason_) {
       ++skipped_;
       return;
     }
     reason = reason ? *reason + "; " + *fired : std::move(fired);
   };
   std::apply([&](auto&... triggers) { (check(triggers), ...); }, triggers_);
-  if (reason) last_dump_ns_ = input.now_ns;
-  return reason;
+  if (reason) reason_ = std::move(reason);
+  return reason_;
 }
 
 }  // namespace strobe::internal

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "strobe/base/memory_guard.h"
 #include "strobe/export/exporter.h"
+#include "strobe/runtime/session/session_status.h"
 
 namespace strobe::internal {
 
@@ -15,26 +17,41 @@ void FillProfile(ExportJob& job) {
 
 ExportQueue::ExportQueue(std::span<const std::string_view> file_suffixes)
     : accounts_(NewAccounts(file_suffixes)) {
-  jobs_.reserve(max_jobs());
+  jobs_.reserve(max_periods() + kMaxWaitingWindows);
 }
 
 bool ExportQueue::HasRoom() const {
   std::bitset<kMaxOutputs> busy;
-  for (const auto& job : jobs_) busy |= job->waiting;
-  return busy.count() < accounts_.size() && jobs_.size() + 1 < max_jobs();
+  std::size_t periods = 0;
+  for (const auto& job : jobs_) {
+    if (job->is_window()) continue;
+    busy |= job->waiting;
+    ++periods;
+  }
+  return busy.count() < accounts_.size() && periods + 1 < max_periods();
+}
+
+bool ExportQueue::HasRoomForWindow() const {
+  return std::ranges::count_if(jobs_, &ExportJob::is_window,
+                               [](const auto& job) -> const ExportJob& { return *job; }) <
+         static_cast<std::ptrdiff_t>(kMaxWaitingWindows);
 }
 
 void ExportQueue::Push(std::unique_ptr<ExportJob> job, std::uint64_t outputs) {
   for (std::size_t i = 0; i < accounts_.size(); ++i) job->waiting.set(i, (outputs >> i & 1) != 0);
   job->number = ++pushed_;
-  job->amount = job->samples.rows.Sum(job->profile.default_value_type);
+  if (!job->is_window()) job->amount = job->samples.rows.Sum(job->profile.default_value_type);
   jobs_.push_back(std::move(job));
   DropBeyondLimit();
 }
 
 ExportJob* ExportQueue::Take(std::size_t output, std::uint64_t after) {
-  const auto found = std::ranges::find_if(
-      jobs_, [&](const auto& job) { return job->number > after && job->waiting[output]; });
+  auto found = std::ranges::find_if(
+      jobs_, [&](const auto& job) { return job->is_window() && job->waiting[output]; });
+  if (found == jobs_.end()) {
+    found = std::ranges::find_if(
+        jobs_, [&](const auto& job) { return job->number > after && job->waiting[output]; });
+  }
   if (found == jobs_.end()) return nullptr;
   (*found)->in_use.set(output);
   return found->get();
@@ -54,7 +71,11 @@ bool ExportQueue::Settle(ExportJob& job, std::size_t output, absl::StatusOr<std:
     job.waiting.reset(output);
   } else {
     ++account.exports_failed;
-    if (RefusesProfile(sent.status())) Drop(job, output, ExportDrop::kRefused);
+    if (job.is_window()) {
+      FailWindow(job, output, sent.status());
+    } else if (RefusesProfile(sent.status())) {
+      Drop(job, output, ExportDrop::kRefused);
+    }
   }
   const bool is_waiting = job.waiting[output];
   RemoveSettled();
@@ -63,11 +84,11 @@ bool ExportQueue::Settle(ExportJob& job, std::size_t output, absl::StatusOr<std:
 
 void ExportQueue::DropBeyondLimit() {
   for (std::size_t i = 0; i < accounts_.size(); ++i) {
-    auto waiting = static_cast<std::size_t>(
-        std::ranges::count_if(jobs_, [i](const auto& job) { return job->waiting[i]; }));
+    auto waiting = static_cast<std::size_t>(std::ranges::count_if(
+        jobs_, [i](const auto& job) { return job->waiting[i] && !job->is_window(); }));
     for (const auto& job : jobs_) {
       if (waiting <= kMaxWaitingProfiles) break;
-      if (!job->waiting[i] || job->in_use[i]) continue;
+      if (!job->waiting[i] || job->in_use[i] || job->is_window()) continue;
       Drop(*job, i, ExportDrop::kTooManyWaiting);
       --waiting;
     }
@@ -77,7 +98,12 @@ void ExportQueue::DropBeyondLimit() {
 
 void ExportQueue::DropAll(std::size_t output) {
   for (const auto& job : jobs_) {
-    if (job->waiting[output]) Drop(*job, output, ExportDrop::kSessionEnded);
+    if (!job->waiting[output]) continue;
+    if (job->is_window()) {
+      FailWindow(*job, output, NotRunning());
+    } else {
+      Drop(*job, output, ExportDrop::kSessionEnded);
+    }
   }
   RemoveSettled();
 }
@@ -89,7 +115,19 @@ void ExportQueue::Drop(ExportJob& job, std::size_t output, ExportDrop reason) {
   job.waiting.reset(output);
 }
 
+void ExportQueue::FailWindow(ExportJob& job, std::size_t output, const absl::Status& status) {
+  job.waiting.reset(output);
+  if (!job.status.ok()) return;
+  if (!HasMemoryFor([&] { job.status = OfOutput(status, accounts_[output].name); }))
+    job.status = status;
+}
+
 void ExportQueue::RemoveSettled() {
+  for (const auto& job : jobs_) {
+    if (!job->is_window() || job->waiting.any()) continue;
+    ++(job->status.ok() ? windows_written_ : windows_failed_);
+    if (job->outcome != nullptr) *job->outcome = {.is_settled = true, .status = job->status};
+  }
   std::erase_if(jobs_, [](const auto& job) { return job->waiting.none(); });
 }
 

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "strobe/aggregate/joined_periods.h"
-#include "strobe/aggregate/slow_spans.h"
 
 namespace strobe::internal {
 
@@ -44,9 +43,10 @@ void KeptPeriods::Clear() {
   before_ = Before::kMemoryLimit;
 }
 
-std::optional<KeptPeriods::Window> KeptPeriods::Find(
-    std::int64_t last_ns, std::span<const std::size_t> columns,
-    const std::optional<RecordedPeriod>& levels) const {
+std::optional<KeptPeriods::Window> KeptPeriods::Find(std::int64_t last_ns,
+                                                     std::span<const std::size_t> columns,
+                                                     const std::optional<RecordedPeriod>& levels,
+                                                     std::span<const SpanNumber> slow_spans) const {
   std::vector<const RecordedPeriod*> periods;
   std::int64_t found_ns = 0;
   const Slice* oldest = nullptr;
@@ -61,7 +61,7 @@ std::optional<KeptPeriods::Window> KeptPeriods::Find(
   std::string_view why = "the session began then";
   if (before_ == Before::kMemoryLimit) why = "the limit collector.memory_bytes";
   if (before_ == Before::kKeepTime) why = "no more is kept (keep.last_s)";
-  return Window{.period = JoinPeriods(periods, columns, ProcessSlowSpans().Sorted()),
+  return Window{.period = JoinPeriods(periods, columns, slow_spans),
                 .at_begin = oldest->at_begin,
                 .text = WindowText(found_ns, last_ns, why)};
 }

@@ -4,20 +4,27 @@
 
 namespace strobe::internal {
 
-void RecordingCalls::Wait(const std::shared_ptr<RecordingCall>& call) {
+bool RecordingCalls::Wait(const std::shared_ptr<RecordingCall>& call) {
   const std::lock_guard lock(monitor_);
   if (is_closed_) {
     call->status = NotRunning();
-    return;
+    return true;
   }
   if (calls_.size() >= kMaxRecordings) {
     call->status = MakeStatus(absl::StatusCode::kResourceExhausted,
                               "the most recordings at a time are under way already");
-    return;
+    return true;
   }
   calls_.push_back(call);
   monitor_.NotifyAll();
-  monitor_.WaitFor([&] { return call->is_done; });
+  const auto is_done = [&] { return call->is_done; };
+  if (!call->deadline) {
+    monitor_.WaitFor(is_done);
+  } else if (!monitor_.WaitFor(is_done, *call->deadline)) {
+    std::erase(calls_, call);
+    return false;
+  }
+  return true;
 }
 
 std::int64_t RecordingCalls::due_ns() const {

@@ -107,6 +107,31 @@ TEST_F(LinuxFileExporterTest, FullDiskLeavesNothingBehind) {
   EXPECT_EQ(code, 0);
 }
 
+// The first window of a user makes the folder for all who share the directory.
+TEST_F(LinuxFileExporterTest, UsersWhoShareADirectoryShareTheFolderOfItsWindows) {
+  ASSERT_EQ(chmod(directory_.c_str(), 01777), 0);
+  const auto export_window = [this] {
+    FileExporter exporter(Options());
+    Profile profile;
+    profile.program = "server";
+    profile.window = "the last 1.0 s";
+    return exporter
+        .Export(ExportRequest{"bytes", ".pb.gz", "application/octet-stream", profile, {}})
+        .status();
+  };
+  ASSERT_EQ(export_window(), absl::OkStatus());
+  struct stat folder {};
+  ASSERT_EQ(stat((directory_ / "last").c_str(), &folder), 0);
+  EXPECT_EQ(folder.st_mode & 07777, 01777u);
+  const int code = ExitCodeInChild([&] {
+    constexpr uid_t kNobody = 65534;
+    if (setresuid(kNobody, kNobody, kNobody) != 0) return 77;
+    return export_window().ok() ? 0 : 1;
+  });
+  if (code == 77) GTEST_SKIP() << "this user cannot become another one";
+  EXPECT_EQ(code, 0);
+}
+
 TEST_F(LinuxFileExporterTest, DirectoryWithoutPermission) {
   fs::permissions(directory_, fs::perms::owner_read | fs::perms::owner_exec |
                                   fs::perms::others_read | fs::perms::others_exec);

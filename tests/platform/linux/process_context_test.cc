@@ -1,5 +1,6 @@
 #include "strobe/platform/process_context.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -122,6 +123,17 @@ TEST(ProcessContextTest, AForksChildHasNoneAndPublishesItsOwn) {
     return true;
   }));
   EXPECT_EQ(PublishedTexts().at("service.name"), "parent");
+}
+
+// By the kernel, a file beyond the limit ends the process.
+TEST(ProcessContextTest, APublicationEndsNoProcessThatMayWriteNoFiles) {
+  EXPECT_TRUE(HoldsInChild([] {
+    const rlimit none{0, 0};
+    if (setrlimit(RLIMIT_FSIZE, &none) != 0) return false;
+    const absl::StatusOr<ProcessContext> context = ProcessContext::Publish({});
+    // Before Linux 5.17, only a file's name can be the memory's.
+    return context.ok() || absl::IsUnavailable(context.status());
+  }));
 }
 
 }  // namespace

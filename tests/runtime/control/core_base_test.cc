@@ -81,6 +81,11 @@ class NotingCore final : public CoreBase<Manual> {
     Note("p");
     return NotRunning();
   }
+  [[nodiscard]] absl::Status TryToDump(
+      const std::shared_ptr<const std::atomic<bool>>& /*cancelled*/) override {
+    Note("d");
+    return NotRunning();
+  }
   absl::Status TryToBegin() override {
     Note("b");
     is_running_ = begin_status.ok();

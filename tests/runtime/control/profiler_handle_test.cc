@@ -113,7 +113,7 @@ TEST(ProfilerHandle, AToggleBeginsWithEachCoreThatIsUsed) {
     ProfilerHandle handle({.sampling = {.toggle_signal = 12}},
                           std::make_unique<FakeFactory>(calls));
     EXPECT_EQ(calls.toggles, 1);
-    EXPECT_THAT(calls.lines, ElementsAre("strobe: no signal begins a session: refused"));
+    EXPECT_THAT(calls.lines, ElementsAre("strobe: a signal does nothing: refused"));
     calls.is_of_this_process = false;
     EXPECT_TRUE(handle.Start().ok());
     EXPECT_EQ(calls.toggles, 2);

@@ -85,7 +85,7 @@ TEST(SessionToggle, TogglesOnceForTheSignalsThatCameDuringTheLastOne) {
   if (!NativePlatform::Available().ok()) GTEST_SKIP() << NativePlatform::Available();
   Toggles toggles;
   {
-    const SessionToggle<ManualInboxPlatform> toggle(12, [&] { toggles.Run(); });
+    const SessionToggle<ManualInboxPlatform> toggle("an.option", 12, [&] { toggles.Run(); });
     ASSERT_TRUE(toggle.status().ok()) << toggle.status();
     ManualInbox::Send();
     toggles.AwaitBegun(1);
@@ -103,16 +103,16 @@ TEST(SessionToggle, TogglesOnceForTheSignalsThatCameDuringTheLastOne) {
 TEST(SessionToggle, EndsWithoutASignal) {
   int toggled = 0;
   {
-    const SessionToggle<ManualInboxPlatform> toggle(12, [&] { ++toggled; });
+    const SessionToggle<ManualInboxPlatform> toggle("an.option", 12, [&] { ++toggled; });
   }
   EXPECT_EQ(toggled, 0);
 }
 
 TEST(SessionToggle, SaysWhyASignalTogglesNothing) {
-  const SessionToggle<ManualInboxPlatform> refused(ManualInbox::kRefused, [] {});
-  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
-  const SessionToggle<NoInboxPlatform> without(12, [] {});
-  EXPECT_EQ(without.status().code(), absl::StatusCode::kUnimplemented);
+  const SessionToggle<ManualInboxPlatform> refused("an.option", ManualInbox::kRefused, [] {});
+  EXPECT_EQ(refused.status(), absl::FailedPreconditionError("an.option: it has a handler"));
+  const SessionToggle<NoInboxPlatform> without("an.option", 12, [] {});
+  EXPECT_EQ(without.status(), absl::UnimplementedError("an.option: this system has no signals"));
 }
 
 }  // namespace

@@ -85,10 +85,32 @@ TEST(DumpTriggers, FireAtMostOnceAMinuteAndCountTheOthers) {
   for (int second = 0; second < 150; ++second) {
     input.now_ns += kTriggerSecondNs;
     ++input.slow_spans;
-    if (triggers.Check(input)) ++dumps;
+    if (!triggers.Check(input)) continue;
+    ++dumps;
+    triggers.EndMoment(input.now_ns);
   }
   EXPECT_EQ(dumps, 3) << "after 0, 60 and 120 s";
   EXPECT_EQ(triggers.skipped(), 147u);
+}
+
+TEST(DumpTriggers, AMomentIsThereUntilItsDumpIsUnderWay) {
+  DumpTriggers triggers({.slow_spans = true});
+  TriggerInput input{.now_ns = kTriggerSecondNs, .limits = ReachedLimits::count()};
+  EXPECT_EQ(triggers.Check(input), std::nullopt);
+  EXPECT_FALSE(triggers.has_moment());
+  input.slow_spans = 1;
+  for (int drain = 0; drain < 3; ++drain) {
+    input.now_ns += kTriggerSecondNs;
+    EXPECT_EQ(triggers.Check(input), "trigger: slow spans: 1") << drain;
+  }
+  EXPECT_TRUE(triggers.has_moment());
+  EXPECT_EQ(triggers.skipped(), 0u);
+  input.slow_spans = 3;
+  EXPECT_EQ(triggers.Check(input), "trigger: slow spans: 1");
+  EXPECT_EQ(triggers.skipped(), 1u) << "it shares the dump of the first";
+  triggers.EndMoment(input.now_ns);
+  EXPECT_EQ(triggers.Check(input), std::nullopt);
+  EXPECT_FALSE(triggers.has_moment());
 }
 
 TEST(DumpTriggers, OneDumpHasTheReasonsOfAll) {

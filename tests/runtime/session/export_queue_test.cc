@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -92,6 +93,64 @@ TEST_F(ExportQueueTest, TheOldestAreDroppedForAnOutputThatTooManyWaitFor) {
   EXPECT_EQ(queue_.accounts()[0].drops[static_cast<std::size_t>(ExportDrop::kTooManyWaiting)], 2u);
   EXPECT_EQ(queue_.accounts()[0].amount_dropped, 40);
   EXPECT_EQ(queue_.accounts()[1].exports_dropped, 0u);
+}
+
+TEST_F(ExportQueueTest, AWindowIsTriedOnceBeforeThePeriodsAndLeavesTheirRoom) {
+  queue_.Push(Job(1));
+  Settle(1, "/there");
+  std::unique_ptr<ExportJob> window = WindowJob(100);
+  const std::shared_ptr<WindowOutcome> outcome = window->outcome;
+  queue_.Push(std::move(window));
+  EXPECT_TRUE(queue_.HasRoom()) << "for a period";
+  ExportJob* const taken = queue_.Take(0, 1);
+  ASSERT_NE(taken, nullptr);
+  EXPECT_EQ(taken->profile.sequence, 100u);
+  EXPECT_FALSE(queue_.Settle(*taken, 0, absl::UnavailableError("503"))) << "no later try";
+  EXPECT_FALSE(outcome->is_settled) << "the second output has not tried it";
+  EXPECT_FALSE(Settle(1, "/elsewhere"));
+  EXPECT_TRUE(outcome->is_settled);
+  EXPECT_EQ(outcome->status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(outcome->status.message(), queue_.accounts()[0].name + ": 503");
+  EXPECT_THAT(Waiting(0), ElementsAre(1));
+  EXPECT_EQ(queue_.windows_failed(), 1u);
+  EXPECT_EQ(queue_.windows_written(), 0u);
+  EXPECT_EQ(queue_.accounts()[0].exports_failed, 1u);
+  EXPECT_EQ(queue_.accounts()[0].exports_dropped, 0u) << "the periods have its samples";
+  EXPECT_EQ(queue_.accounts()[0].amount_dropped, 0);
+}
+
+TEST_F(ExportQueueTest, AWindowDisplacesNoPeriodAndAWaitingWindowDoesNotEither) {
+  queue_.Push(WindowJob(100), 1);
+  for (std::uint64_t i = 1; i <= kMaxWaitingProfiles; ++i) {
+    ASSERT_TRUE(queue_.HasRoom());
+    queue_.Push(Job(i));
+    Settle(1, "/there");
+  }
+  queue_.Push(WindowJob(101), 1);
+  EXPECT_EQ(queue_.accounts()[0].exports_dropped, 0u);
+  EXPECT_FALSE(Settle(0, "/there"));
+  EXPECT_FALSE(Settle(0, "/there"));
+  EXPECT_EQ(queue_.windows_written(), 2u);
+  EXPECT_EQ(queue_.accounts()[0].exports, 2u);
+  EXPECT_THAT(Waiting(0), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+}
+
+TEST_F(ExportQueueTest, WindowsHaveALimitAndNoneWaitsBeyondTheEnd) {
+  std::vector<std::shared_ptr<WindowOutcome>> outcomes;
+  for (std::size_t i = 0; i < kMaxWaitingWindows; ++i) {
+    EXPECT_TRUE(queue_.HasRoomForWindow());
+    std::unique_ptr<ExportJob> window = WindowJob(i);
+    outcomes.push_back(window->outcome);
+    queue_.Push(std::move(window), 1);
+  }
+  EXPECT_FALSE(queue_.HasRoomForWindow());
+  EXPECT_TRUE(queue_.HasRoom());
+  queue_.DropAll(0);
+  EXPECT_EQ(queue_.size(), 0u);
+  EXPECT_EQ(queue_.windows_failed(), kMaxWaitingWindows);
+  EXPECT_EQ(queue_.accounts()[0].exports_dropped, 0u);
+  for (const auto& outcome : outcomes)
+    EXPECT_TRUE(outcome->is_settled && absl::IsFailedPrecondition(outcome->status));
 }
 
 TEST_F(ExportQueueTest, WhatAnOutputSendsNowIsNotDropped) {

@@ -119,6 +119,45 @@ TEST_F(FlightRecorderTest, AWindowIsEqualToARecordingOfTheSameTime) {
   EXPECT_EQ(window.values, recording.values);
 }
 
+// The thread is under way in a span that is over its threshold by the system's clock.
+TEST_F(FlightRecorderTest, ASpanUnderWayIsSlowInAWindowAndAMomentOnceItHasEnded) {
+  options_.keep.slow_spans = true;
+  BeginKeeping(10);
+  constexpr SpanNumber kSpan = 77'777;
+  Thread* const thread = Register(1, "thread");
+  ASSERT_EQ(Drain(), std::nullopt);
+  thread->channel->context.BeginSpan(kSpan, /*slow_at_ns=*/0);
+  const std::uint64_t ended = ProcessSlowSpans().added();
+  for (int second = 0; second < 5; ++second) {
+    for (int i = 0; i < 50; ++i) Run(thread, 20 * kMs);
+    EXPECT_EQ(Drain(), std::nullopt);
+    const Profile profile = Last(10 * kFlightSecondNs);
+    std::size_t slow = 0;
+    for (std::size_t i = 0; i < profile.samples.size(); ++i)
+      slow += profile.Labels(i).Text(kSlowLabel) == "true" ? 1 : 0;
+    EXPECT_GT(slow, 0u);
+  }
+  EXPECT_EQ(ProcessSlowSpans().added(), ended);
+  thread->channel->context.EndSpan();
+  NoteSlowSpan(kSpan);
+  for (int drain = 0; drain < 2; ++drain)
+    EXPECT_EQ(Drain(), "trigger: slow spans: 1") << "until there is a dump";
+  flight_->EndMoment(Now());
+  EXPECT_EQ(Drain(), std::nullopt);
+}
+
+TEST_F(FlightRecorderTest, MomentsWithoutADumpOfTheirOwnAreCountedForAllSessions) {
+  counters_.dumps_skipped = 5;  // of a session before
+  BeginKeeping(10);
+  Drain();
+  for (int i = 0; i < 3; ++i) {
+    ReachedLimits::Note("queue depth", 120, 100);
+    if (Drain()) flight_->EndMoment(Now());
+    ManualClock::Advance(kFlightSecondNs);
+  }
+  EXPECT_EQ(counters_.dumps_skipped, 5u + 2u) << "within a minute of the first";
+}
+
 TEST_F(FlightRecorderTest, ATriggerIsAskedAfterEachDrainAndTheWindowHasItsReason) {
   options_.keep.cpu_percent = 50;
   options_.keep.cpu_s = 2;

@@ -41,7 +41,7 @@ Stats StatsOfSlice(std::uint64_t drains) {
 }
 
 std::optional<KeptPeriods::Window> FindLast(const KeptPeriods& kept, std::int64_t last_ns) {
-  return kept.Find(last_ns, std::vector<std::size_t>{0}, std::nullopt);
+  return kept.Find(last_ns, std::vector<std::size_t>{0}, std::nullopt, {});
 }
 
 TEST(KeptPeriods, AWindowHasTheSlicesThatReachBackSoFar) {

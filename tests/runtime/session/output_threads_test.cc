@@ -321,6 +321,101 @@ class TwoOutputsTest : public OutputThreadsTest {
                    {.encoder = TextEncoder{"text"}, .exporter = DestinationExporter{&second_}}}}};
 };
 
+// Takes windows of what was kept, too.
+struct WindowExporter : DestinationExporter {
+  static constexpr bool kTakesWindows = true;
+};
+struct WindowTraits : ManualTraits {
+  using Outputs = OutputList<Output<testing::ArchetypeEncoder, DestinationExporter>,
+                             Output<TextEncoder, WindowExporter>>;
+};
+
+class WindowOutputsTest : public OutputThreadsTest {
+ protected:
+  void SetUp() override {
+    OutputThreadsTest::SetUp();
+    ASSERT_TRUE(worker_.Begin().ok());
+  }
+  void TearDown() override { static_cast<void>(worker_.End(In(60))); }
+  absl::Status SubmitWindow(std::uint64_t sequence) {
+    std::unique_ptr<ExportJob> window = WindowJob(sequence);
+    const std::shared_ptr<WindowOutcome> outcome = window->outcome;
+    worker_.SubmitWindow(std::move(window));
+    return worker_.WaitFor(*outcome, In(60));
+  }
+
+  Destination server_;
+  Destination directory_;
+  OutputThreads<WindowTraits> worker_{
+      ProfilerOptions{},
+      {.outputs = {{.exporter = DestinationExporter{&server_}},
+                   {.encoder = TextEncoder{"text"}, .exporter = WindowExporter{{&directory_}}}}}};
+};
+
+TEST_F(WindowOutputsTest, OnlyTheOutputsThatTakeWindowsAreAsked) {
+  server_.Set(absl::UnavailableError("the server is away"));
+  worker_.Submit(Job(1));
+  EXPECT_EQ(worker_.Wait(In(60)).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(server_.TakeTries(), 1);
+  EXPECT_TRUE(SubmitWindow(100).ok());
+  EXPECT_TRUE(worker_.HasRoom());
+  EXPECT_EQ(server_.TakeTries(), 0) << "it has the time until the next period";
+  EXPECT_THAT(directory_.Delivered(), ElementsAre(1, 100));
+  EXPECT_EQ(StatsOf(worker_).dumps, 1u);
+}
+
+TEST_F(WindowOutputsTest, AWindowThatFailsIsGoneAndThePeriodsGoOn) {
+  directory_.Set(absl::FailedPreconditionError("Permission denied"));
+  const absl::Status failed = SubmitWindow(100);
+  EXPECT_EQ(failed.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(failed.message()), HasSubstr("Permission denied"));
+  EXPECT_THAT(StatsOf(worker_).last_export_error, HasSubstr("Permission denied"));
+  directory_.Set(absl::OkStatus());
+  EXPECT_TRUE(worker_.IsIdle());
+  worker_.Submit(Job(1));
+  EXPECT_TRUE(worker_.End(In(60)).ok()) << "the window's error is none of the periods'";
+  EXPECT_THAT(directory_.Delivered(), ElementsAre(1));
+  EXPECT_THAT(server_.Delivered(), ElementsAre(1));
+  const Stats stats = StatsOf(worker_);
+  EXPECT_EQ(stats.dumps, 0u);
+  EXPECT_EQ(stats.dumps_failed, 1u);
+  EXPECT_EQ(stats.exports_dropped, 0u);
+  EXPECT_EQ(stats.amount_dropped, 0);
+}
+
+// More fail than an output tries in a round.
+TEST_F(WindowOutputsTest, PeriodsThatFailDoNotKeepAWindowWaiting) {
+  directory_.Set(absl::UnavailableError("the disk is full"));
+  for (std::uint64_t i = 1; i <= 4; ++i) {
+    worker_.Submit(Job(i));
+    EXPECT_FALSE(worker_.Wait(In(60)).ok());
+  }
+  EXPECT_EQ(SubmitWindow(100).code(), absl::StatusCode::kUnavailable);
+}
+
+struct GatedWindowExporter : GatedExporter {
+  static constexpr bool kTakesWindows = true;
+};
+struct GatedWindowTraits : ManualTraits {
+  using Outputs = OutputList<Output<testing::ArchetypeEncoder, GatedWindowExporter>>;
+};
+
+TEST_F(OutputThreadsTest, AWindowWaitsForAnOutputThatIsBusyAndLeavesThePeriodsTheirRoom) {
+  OutputThreads<GatedWindowTraits> worker({}, {.exporter = GatedWindowExporter{{gate_}}});
+  ASSERT_TRUE(worker.Begin().ok());
+  worker.Submit(Job(1));
+  gate_->WaitUntilEntered();
+  EXPECT_FALSE(worker.HasRoom());
+  EXPECT_TRUE(worker.HasRoomForWindow());
+  std::unique_ptr<ExportJob> window = WindowJob(100);
+  const std::shared_ptr<WindowOutcome> outcome = window->outcome;
+  worker.SubmitWindow(std::move(window));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(worker.WaitFor(*outcome, In(0))));
+  gate_->Open();
+  EXPECT_TRUE(worker.WaitFor(*outcome, In(60)).ok());
+  EXPECT_TRUE(worker.End(In(60)).ok());
+}
+
 TEST_F(TwoOutputsTest, AnOutputThatMemoryRunsOutInIsTriedAgainAndAlone) {
   first_.has_no_memory = true;
   EXPECT_TRUE(absl::IsResourceExhausted(SubmitAndWait(1)));

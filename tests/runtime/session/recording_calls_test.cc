@@ -1,5 +1,6 @@
 #include "strobe/runtime/session/recording_calls.h"
 
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -19,7 +20,7 @@ class RecordingCallsTest : public ::testing::Test {
   std::shared_ptr<RecordingCall> Begin() {
     auto call = std::make_shared<RecordingCall>();
     const std::size_t before = CountOfDue(INT64_MAX);
-    threads_.emplace_back([this, call] { calls_.Wait(call); });
+    threads_.emplace_back([this, call] { EXPECT_TRUE(calls_.Wait(call)); });
     while (CountOfDue(INT64_MAX) == before) std::this_thread::yield();
     return call;
   }
@@ -83,8 +84,15 @@ TEST_F(RecordingCallsTest, OneThatCannotBeginIsDone) {
 TEST_F(RecordingCallsTest, OneBeyondTheLimitDoesNotWait) {
   for (std::size_t i = 0; i < kMaxRecordings; ++i) Begin();
   const auto call = std::make_shared<RecordingCall>();
-  calls_.Wait(call);
+  EXPECT_TRUE(calls_.Wait(call));
   EXPECT_TRUE(absl::IsResourceExhausted(call->status)) << call->status;
+}
+
+TEST_F(RecordingCallsTest, ADeadlineEndsTheWaitForACollectorThatDoesNotCome) {
+  const auto call = std::make_shared<RecordingCall>();
+  call->deadline = std::chrono::steady_clock::now();
+  EXPECT_FALSE(calls_.Wait(call));
+  EXPECT_EQ(DueNs(), INT64_MAX) << "its place is free";
 }
 
 TEST_F(RecordingCallsTest, ACloseEndsWhatHasBegunAndRefusesTheRest) {
@@ -101,7 +109,7 @@ TEST_F(RecordingCallsTest, ACloseEndsWhatHasBegunAndRefusesTheRest) {
   EXPECT_TRUE(begun->status.ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(waiting->status)) << waiting->status;
   const auto late = std::make_shared<RecordingCall>();
-  calls_.Wait(late);
+  EXPECT_TRUE(calls_.Wait(late));
   EXPECT_TRUE(absl::IsFailedPrecondition(late->status)) << late->status;
 }
 

@@ -29,9 +29,10 @@ using testing::SumByThread;
 
 // A session with its real threads, whose time the test moves. The test is the kernel and a thread
 // of the program.
-class RunningSessionTest : public ::testing::Test {
+template <class Traits>
+class RunningSessionOf : public ::testing::Test {
  protected:
-  using Thread = RegisteredThread<ManualTraits>;
+  using Thread = RegisteredThread<Traits>;
   using Recorded = std::future<absl::StatusOr<Profile>>;
 
   void SetUp() override {
@@ -51,8 +52,8 @@ class RunningSessionTest : public ::testing::Test {
   }
 
   void Begin() {
-    running_ = std::make_unique<RunningSession<ManualTraits>>(
-        options_, Parts<ManualTraits>{}, registry_, code_, counters_, signal_, maker_);
+    running_ = std::make_unique<RunningSession<Traits>>(options_, Parts<Traits>{}, registry_, code_,
+                                                        counters_, signal_, maker_);
     ASSERT_TRUE(running_->Begin().ok());
     running_->session().Begin();
     // The collector has begun to wait: from here on its time is the test's.
@@ -96,19 +97,20 @@ class RunningSessionTest : public ::testing::Test {
   ProfilerOptions options_{.sampling = {.wall_frequency_hz = 10, .trigger = SampleTrigger::kTimers},
                            .collector = {.drain_period_ms = 10},
                            .exporter = {.period_s = 3600}};
-  ThreadRegistry<ManualTraits> registry_{10, 32 * 1024};
+  ThreadRegistry<Traits> registry_{10, 32 * 1024};
   CodeRegistry generated_;
   CollectorCounters counters_;
   SignalInUse signal_;
-  LoadedCode<ManualTraits> code_{generated_, counters_.code};
-  ProfileMaker<ManualTraits> maker_{counters_, [this] {
-                                      Stats stats;
-                                      counters_.AddTo(stats);
-                                      return stats;
-                                    }};
+  LoadedCode<Traits> code_{generated_, counters_.code};
+  ProfileMaker<Traits> maker_{counters_, [this] {
+                                Stats stats;
+                                counters_.AddTo(stats);
+                                return stats;
+                              }};
   Thread* thread_ = nullptr;
-  std::unique_ptr<RunningSession<ManualTraits>> running_;
+  std::unique_ptr<RunningSession<Traits>> running_;
 };
+using RunningSessionTest = RunningSessionOf<ManualTraits>;
 
 TEST_F(RunningSessionTest, EndsAndTakesWhatHasBeenSampled) {
   Begin();
@@ -194,6 +196,51 @@ TEST_F(RunningSessionTest, ARecordingHasWhatTheClockSaysOfItsTime) {
   ASSERT_TRUE(profile.ok()) << profile.status();
   EXPECT_EQ(SumByThread(*profile, kCpu)["thread"], timer.period_ns)
       << "the first expiry stood for more than the clock had, but in the period before";
+}
+
+// An option asks for windows that no output takes: they are not lost in silence.
+TEST_F(RunningSessionTest, WindowsThatNoOutputTakesAreSaidAndCounted) {
+  options_.keep = {.last_s = 30, .slow_spans = true};
+  Begin();
+  EXPECT_THAT(ManualPlatform::With([](auto& state) { return state.lines; }),
+              ElementsAre(::testing::HasSubstr("no output of this profiler takes windows")));
+  ReachedLimits::Note("queue depth", 120, 100);
+  EXPECT_TRUE(running_->Flush().ok());
+  EXPECT_EQ(counters_.dumps_failed, 1u);
+  EXPECT_TRUE(absl::IsFailedPrecondition(running_->DumpLast()));
+}
+
+struct WindowExporter : ManualExporter {
+  using ManualExporter::ManualExporter;
+  static constexpr bool kTakesWindows = true;
+};
+struct WindowTraits : ManualTraits {
+  using Outputs = OutputList<Output<testing::ArchetypeEncoder, WindowExporter>>;
+};
+using KeepingSessionTest = RunningSessionOf<WindowTraits>;
+
+TEST_F(KeepingSessionTest, ACallAndATriggerEachWriteAWindow) {
+  options_.keep.last_s = 30;
+  Begin();
+  Sample(3);
+  ManualExporter::FailNext(1);
+  EXPECT_EQ(running_->DumpLast().code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(running_->DumpLast().ok());
+  std::vector<Profile> kept = ManualExporter::Take();
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(SumByThread(kept[0], kSamples)["thread"], 3);
+  EXPECT_THAT(kept[0].window, ::testing::HasSubstr("the last "));
+  ReachedLimits::Note("queue depth", 120, 100);
+  EXPECT_TRUE(running_->Flush().ok());
+  EXPECT_TRUE(running_->Flush().ok()) << "it waits for the window, too";
+  kept = ManualExporter::Take();
+  ASSERT_EQ(kept.size(), 3u);
+  EXPECT_THAT(kept[0].window + kept[1].window, ::testing::HasSubstr("queue depth is 120"));
+  Stats stats;
+  running_->worker()->AddTo(stats);
+  EXPECT_EQ(stats.dumps, 2u);
+  EXPECT_EQ(stats.dumps_failed, 1u);
+  EXPECT_EQ(counters_.dumps_failed, 0u);
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ class WorkerRecordingsTest : public ::testing::Test {
     absl::StatusOr<SocketPair> sockets = MakeSocketPair();
     Message message{.kind = MessageKind::kRecord, .text = text};
     message.descriptors[0] = dup(sockets->other.descriptor());
-    recordings_.Begin(message, [this](const RecordingOptions& options) {
-      while (!*options.cancelled) std::this_thread::yield();
+    recordings_.Begin(message, [this](const RecordingRequest& request) {
+      while (!*request.options.cancelled) std::this_thread::yield();
       ++ended_;
       return absl::StatusOr<Profile>(testing::SmallProfile().profile);
     });
@@ -46,7 +46,7 @@ class WorkerRecordingsTest : public ::testing::Test {
     return StatusOf(*answer, MessageKind::kRecorded);
   }
 
-  const std::string good_ = JoinRecording({.duration = std::chrono::seconds(1)});
+  const std::string good_ = JoinRecording({.options = {.duration = std::chrono::seconds(1)}});
   std::atomic<int> ended_{0};
   WorkerRecordings recordings_;
 };

@@ -22,20 +22,29 @@ namespace {
 using testing::kKnownValueTypes;
 
 const RecordingOptions kSecond{.duration = std::chrono::seconds(1)};
+const RecordingOptions kLastSecond{.last = std::chrono::seconds(1)};
+constexpr std::chrono::hours kPatience{1};
 
 TEST(RecordingMessages, TheCallComesBackAndIsChecked) {
   const RecordingOptions options{.duration = std::chrono::milliseconds(1500),
                                  .value_types = {"wall", "cpu"},
                                  .frequency_hz = 997.5};
-  const std::string text = JoinRecording(options);
-  const absl::StatusOr<RecordingOptions> read = SplitRecording(text);
+  const std::string text = JoinRecording({.options = options});
+  const absl::StatusOr<RecordingRequest> read = SplitRecording(text);
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(read->duration, options.duration);
-  EXPECT_EQ(read->value_types, options.value_types);
-  EXPECT_EQ(read->frequency_hz, options.frequency_hz);
-  EXPECT_TRUE(SplitRecording(JoinRecording(kSecond))->value_types.empty());
-  EXPECT_FALSE(SplitRecording(std::string_view(text).substr(0, 15)).ok());
-  EXPECT_FALSE(SplitRecording(JoinRecording({.duration = std::chrono::milliseconds(-1)})).ok());
+  EXPECT_EQ(read->options.duration, options.duration);
+  EXPECT_EQ(read->options.value_types, options.value_types);
+  EXPECT_EQ(read->options.frequency_hz, options.frequency_hz);
+  EXPECT_FALSE(read->dumps);
+  EXPECT_TRUE(SplitRecording(JoinRecording({.options = kSecond}))->options.value_types.empty());
+  EXPECT_FALSE(SplitRecording(std::string_view(text).substr(0, 31)).ok());
+  EXPECT_FALSE(
+      SplitRecording(JoinRecording({.options = {.duration = std::chrono::milliseconds(-1)}})).ok());
+  const absl::StatusOr<RecordingRequest> dump =
+      SplitRecording(JoinRecording({.options = kLastSecond, .dumps = true}));
+  ASSERT_TRUE(dump.ok()) << dump.status();
+  EXPECT_EQ(dump->options.last, kLastSecond.last);
+  EXPECT_TRUE(dump->dumps);
 }
 
 TEST(RecordingMessages, AProfileOrAStatusComesBack) {
@@ -43,14 +52,15 @@ TEST(RecordingMessages, AProfileOrAStatusComesBack) {
   ASSERT_TRUE(sockets.ok());
   const Profile profile = testing::SmallProfile().profile;
   ASSERT_TRUE(SendProfile(sockets->other, profile).ok());
-  const absl::StatusOr<Profile> read = AwaitProfile(sockets->own, kSecond, kKnownValueTypes);
+  const absl::StatusOr<Profile> read =
+      AwaitProfile(sockets->own, kSecond, kKnownValueTypes, kPatience);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(ProfileBytes(*read), ProfileBytes(profile));
   const absl::Status status = absl::NotFoundError("there is none");
   ASSERT_TRUE(SendProfile(sockets->other, status).ok());
-  EXPECT_EQ(AwaitProfile(sockets->own, kSecond, kKnownValueTypes).status(), status);
+  EXPECT_EQ(AwaitProfile(sockets->own, kSecond, kKnownValueTypes, kPatience).status(), status);
   sockets->other = WorkerSocket();
-  EXPECT_EQ(AwaitProfile(sockets->own, kSecond, kKnownValueTypes).status().code(),
+  EXPECT_EQ(AwaitProfile(sockets->own, kSecond, kKnownValueTypes, kPatience).status().code(),
             absl::StatusCode::kUnavailable);
 }
 
@@ -65,7 +75,7 @@ TEST(RecordingMessages, OnlySealedMemoryIsRead) {
     Message answer{.kind = MessageKind::kRecorded};
     answer.descriptors[0] = descriptor;
     ASSERT_TRUE(sockets->other.Send(answer).ok());
-    EXPECT_EQ(AwaitProfile(sockets->own, kSecond, kKnownValueTypes).status().code(),
+    EXPECT_EQ(AwaitProfile(sockets->own, kSecond, kKnownValueTypes, kPatience).status().code(),
               absl::StatusCode::kInternal);
   }
   close(memory);
@@ -80,8 +90,22 @@ TEST(RecordingMessages, ACancelledCallTellsTheWorker) {
     EXPECT_TRUE(sockets->other.Receive(-1).ok());
     EXPECT_TRUE(SendProfile(sockets->other, testing::SmallProfile().profile).ok());
   });
-  EXPECT_TRUE(AwaitProfile(sockets->own, options, kKnownValueTypes).ok());
+  EXPECT_TRUE(AwaitProfile(sockets->own, options, kKnownValueTypes, kPatience).ok());
   worker.join();
+}
+
+// A worker that is stopped answers nothing, and closes nothing.
+TEST(RecordingMessages, WhatWasBeforeIsAwaitedForALimitedTimeAndNotWhenItIsCancelled) {
+  const absl::StatusOr<SocketPair> sockets = MakeSocketPair();
+  ASSERT_TRUE(sockets.ok());
+  EXPECT_EQ(AwaitProfile(sockets->own, kLastSecond, kKnownValueTypes, std::chrono::nanoseconds(1))
+                .status()
+                .code(),
+            absl::StatusCode::kDeadlineExceeded);
+  RecordingOptions options = kLastSecond;
+  options.cancelled = std::make_shared<const std::atomic<bool>>(true);
+  EXPECT_EQ(AwaitProfile(sockets->own, options, kKnownValueTypes, kPatience).status().code(),
+            absl::StatusCode::kCancelled);
 }
 
 }  // namespace

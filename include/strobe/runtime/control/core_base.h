@@ -113,10 +113,7 @@ class CoreBase : public AbstractCore, private StoppedAtExit {
     return profile;
   }
 
-  absl::Status DumpLast() final {
-    RecordingOptions options{.last = kMaxRecordingDuration, .dumps = true};
-    return Record(options).status();
-  }
+  absl::Status DumpLast() final { return Dump(nullptr); }
 
   absl::Status ToggleStatus() final {
     if (*options_.sampling.toggle_signal == 0 && *options_.keep.dump_signal == 0)
@@ -165,6 +162,7 @@ class CoreBase : public AbstractCore, private StoppedAtExit {
 
   // Stops the session for good, on whichever thread, and awaits the object's own threads.
   void End() {
+    is_ending_->store(true, std::memory_order_relaxed);
     dump_toggle_.reset();
     toggle_.reset();
     {
@@ -228,6 +226,9 @@ class CoreBase : public AbstractCore, private StoppedAtExit {
   [[nodiscard]] virtual std::string TryToDiagnose() = 0;
   // Holds no lock while it waits.
   [[nodiscard]] virtual absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options) = 0;
+  // The same for DumpLast. If `cancelled` becomes true, it need not wait any longer; may be null.
+  [[nodiscard]] virtual absl::Status TryToDump(
+      const std::shared_ptr<const std::atomic<bool>>& cancelled) = 0;
   // Each of the others requires control_mutex().
   virtual absl::Status TryToBegin() = 0;
   // What a Start has returned.
@@ -247,13 +248,15 @@ class CoreBase : public AbstractCore, private StoppedAtExit {
   absl::Status TryToAwaitToggle() {
     if (absl::Status status = Usable(); !status.ok()) return status;
     absl::Status status;
-    const auto await = [&](std::int64_t signal, auto& toggle, void (CoreBase::*act)()) {
+    const auto await = [&](const char* option, std::int64_t signal, auto& toggle,
+                           void (CoreBase::*act)()) {
       if (signal == 0) return;
-      if (!toggle) toggle.emplace(static_cast<int>(signal), [this, act] { (this->*act)(); });
+      if (!toggle)
+        toggle.emplace(option, static_cast<int>(signal), [this, act] { (this->*act)(); });
       status.Update(toggle->status());
     };
-    await(*options_.sampling.toggle_signal, toggle_, &CoreBase::Toggle);
-    await(*options_.keep.dump_signal, dump_toggle_, &CoreBase::DumpForSignal);
+    await("sampling.toggle_signal", *options_.sampling.toggle_signal, toggle_, &CoreBase::Toggle);
+    await("keep.dump_signal", *options_.keep.dump_signal, dump_toggle_, &CoreBase::DumpForSignal);
     return status;
   }
 
@@ -267,8 +270,15 @@ class CoreBase : public AbstractCore, private StoppedAtExit {
 
   // On the dump signal's thread.
   void DumpForSignal() {
-    const absl::Status status = DumpLast();
-    if (!status.ok()) WarnAfterSignal("dump", status);
+    const absl::Status status = Dump(is_ending_);
+    if (!status.ok() && !is_ending_->load(std::memory_order_relaxed))
+      WarnAfterSignal("dump", status);
+  }
+
+  absl::Status Dump(const std::shared_ptr<const std::atomic<bool>>& cancelled) {
+    absl::Status status;
+    if (!HasMemoryFor([&] { status = TryToDump(cancelled); })) status = OutOfMemory();
+    return status;
   }
 
   static void WarnAfterSignal(const char* signal, const absl::Status& status) {
@@ -321,6 +331,7 @@ class CoreBase : public AbstractCore, private StoppedAtExit {
   bool is_listed_ = false;  // in the ExitList, unless the exit has removed it
   std::atomic<bool> is_exit_using_{false};
 
+  const std::shared_ptr<std::atomic<bool>> is_ending_ = std::make_shared<std::atomic<bool>>(false);
   std::mutex toggle_mutex_;
   // Their threads use the others.
   std::optional<SignalExit<Platform>> signal_exit_;

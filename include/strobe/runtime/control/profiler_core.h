@@ -174,6 +174,11 @@ class ProfilerCore final : public CoreBase<typename Traits::Platform> {
     if (running == nullptr) return NotRunning();
     return running->Record(options);
   }
+  [[nodiscard]] absl::Status TryToDump(
+      const std::shared_ptr<const std::atomic<bool>>& /*cancelled*/) override {
+    const Running running = current_.Get();
+    return running != nullptr ? running->DumpLast() : NotRunning();
+  }
 
   void AddOwnTo(Stats& stats) const override {
     Base::AddOwnTo(stats);

@@ -1,7 +1,9 @@
-// SessionToggle: begins and ends sessions when a signal comes from outside.
+// SessionToggle: begins and ends sessions, or writes what is kept, when a signal comes from
+// outside.
 #pragma once
 
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -29,8 +31,9 @@ template <class Platform>
 class SessionToggle {
  public:
   // For each signal, calls toggle() on that thread. A toggle begins or ends a session, which may
-  // take long: all signals that come meanwhile count as one. toggle() throws nothing.
-  SessionToggle(int signal, std::function<void()> toggle) {
+  // take long: all signals that come meanwhile count as one. toggle() throws nothing. `option` is
+  // the name that status() has of the option with the signal; it must outlive this object.
+  SessionToggle(const char* option, int signal, std::function<void()> toggle) : option_(option) {
     if (!HasMemoryFor([&] { status_ = Begin(signal, std::move(toggle)); })) status_ = OutOfMemory();
   }
   // Waits for a toggle that is under way.
@@ -47,16 +50,18 @@ class SessionToggle {
  private:
   absl::Status Begin([[maybe_unused]] int signal, [[maybe_unused]] std::function<void()> toggle) {
     if constexpr (ReceivesSignals<Platform>) {
-      if (absl::Status status = inbox_.Open(signal); !status.ok()) return status;
+      if (const absl::Status status = inbox_.Open(signal); !status.ok())
+        return {status.code(), std::string(option_) + ": " + std::string(status.message())};
       thread_ = Platform::RunOnOwnThread("strobe-toggle", [this, toggle = std::move(toggle)] {
         while (inbox_.Wait()) toggle();
       });
-      return StatusOfThread("sampling.toggle_signal", thread_);
+      return StatusOfThread(option_, thread_);
     } else {
-      return absl::UnimplementedError("sampling.toggle_signal: this system has no signals");
+      return absl::UnimplementedError(std::string(option_) + ": this system has no signals");
     }
   }
 
+  const char* const option_;
   absl::Status status_;
   typename SignalInboxOf<Platform>::Type inbox_;
   typename Platform::OwnThread thread_;

@@ -35,8 +35,7 @@ struct CollectorCounters {
   std::atomic<std::uint64_t> moments_dropped{0};
   std::atomic<std::uint64_t> spans_overflowed{0};
   std::atomic<std::uint64_t> threads_unlisted{0};
-  std::atomic<std::uint64_t> dumps{0};  // see Stats
-  std::atomic<std::uint64_t> dumps_failed{0};
+  std::atomic<std::uint64_t> dumps_failed{0};  // before an output had them: see Stats
   std::atomic<std::uint64_t> dumps_skipped{0};
   std::atomic<std::uint64_t> unreadable{0};
   std::atomic<std::uint64_t> no_memory{0};        // see DropReason
@@ -103,7 +102,6 @@ struct CollectorCounters {
     stats.drains += read(drains);
     stats.collector_cpu_ns += read(cpu_ns);
     stats.process_cpu_ns += read(process_cpu_ns);
-    stats.dumps += read(dumps);
     stats.dumps_failed += read(dumps_failed);
     stats.dumps_skipped += read(dumps_skipped);
     overflows().SetIn(stats);

@@ -89,8 +89,11 @@ class Collector {
   }
 
   // Carries out a call of Record, and waits until it is done: after its duration, or when the
-  // session ends. Callable from any thread. Allocates no memory on the calling thread.
-  void Record(const std::shared_ptr<RecordingCall>& call) { recording_calls_.Wait(call); }
+  // session ends. Callable from any thread. Allocates no memory on the calling thread. False if the
+  // call's deadline has passed before.
+  [[nodiscard]] bool Record(const std::shared_ptr<RecordingCall>& call) {
+    return recording_calls_.Wait(call);
+  }
 
   // Ends all recordings, and refuses later ones. Call it after End, and after the session has
   // drained the last records.

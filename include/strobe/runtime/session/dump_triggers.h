@@ -19,7 +19,7 @@ namespace STROBE_HIDDEN internal {
 struct TriggerInput {
   std::int64_t now_ns = 0;          // of the monotonic clock
   std::int64_t process_cpu_ns = 0;  // CPU time of the process, from any begin
-  std::uint64_t slow_spans = 0;     // SlowSpans::added
+  std::uint64_t slow_spans = 0;     // that have ended: SlowSpans::added
   std::uint64_t limits = 0;         // ReachedLimits::count
 };
 
@@ -84,13 +84,23 @@ class DumpTriggers {
   explicit DumpTriggers(const KeepOptions& options)
       : triggers_(CpuTrigger(options), SlowSpanTrigger(options), LimitTrigger(options)) {}
 
-  // The reason for a dump, if its moment has come. Asks each trigger.
-  std::optional<std::string> Check(const TriggerInput& input);
-  // Moments without a dump of their own, because another one was less than kMinDumpPeriodNs before.
+  // The reason for a dump, if its moment has come. Asks each trigger. Returns the same reason again
+  // until EndMoment: a moment whose dump fails now has one later.
+  const std::optional<std::string>& Check(const TriggerInput& input);
+  // The dump of the moment is under way, or there will be none.
+  void EndMoment(std::int64_t now_ns) {
+    reason_.reset();
+    last_dump_ns_ = now_ns;
+  }
+  // True from Check to EndMoment.
+  [[nodiscard]] bool has_moment() const { return reason_.has_value(); }
+  // Moments without a dump of their own, because another one is pending, or was less than
+  // kMinDumpPeriodNs before.
   [[nodiscard]] std::uint64_t skipped() const { return skipped_; }
 
  private:
   std::tuple<CpuTrigger, SlowSpanTrigger, LimitTrigger> triggers_;
+  std::optional<std::string> reason_;
   std::optional<std::int64_t> last_dump_ns_;
   std::uint64_t skipped_ = 0;
 };

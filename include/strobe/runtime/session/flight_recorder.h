@@ -62,7 +62,7 @@ class FlightRecorder {
   }
 
   // Call it after each drain. Ends the slice if it has lasted long enough. Returns why the window
-  // should be written now, if a trigger has fired.
+  // should be written now, if a trigger has fired: again and again until EndMoment.
   std::optional<std::string> AfterDrain(std::int64_t now_ns) {
     if (now_ns >= slice_end_ns_) EndSlice(now_ns);
     counters_.aggregator_bytes.fetch_add(kept_->memory_bytes(), std::memory_order_relaxed);
@@ -73,9 +73,13 @@ class FlightRecorder {
                                  .slow_spans = ProcessSlowSpans().added(),
                                  .limits = ReachedLimits::count()});
     }));
-    counters_.dumps_skipped.store(triggers_->skipped(), std::memory_order_relaxed);
+    counters_.dumps_skipped.store(earlier_skipped_ + triggers_->skipped(),
+                                  std::memory_order_relaxed);
     return reason;
   }
+  // See DumpTriggers.
+  void EndMoment(std::int64_t now_ns) { triggers_->EndMoment(now_ns); }
+  [[nodiscard]] bool has_moment() const { return is_on() && triggers_->has_moment(); }
 
   // Ends the slice, and makes the call's profile of the last call.last_ns. Call it after a drain.
   void Take(RecordingCall& call, std::int64_t now_ns) {
@@ -118,7 +122,9 @@ class FlightRecorder {
       is_kept = true;
     }));
     slice_end_ns_ = now_ns + slice_ns_;
-    if (is_kept) return;
+    if (!is_kept) BeginAnew(now_ns);
+  }
+  void BeginAnew(std::int64_t now_ns) {
     kept_->Clear();
     Begin(now_ns);
   }
@@ -126,8 +132,13 @@ class FlightRecorder {
   std::optional<KeptPeriods::Window> Find(std::int64_t last_ns, const RecordingColumns& columns,
                                           std::int64_t now_ns) {
     EndSlice(now_ns);
-    const std::optional<RecordedPeriod> levels = session_.TakeLevels();
-    return kept_->Find(last_ns, PlacesIn(session_.columns(), columns), levels);
+    std::optional<RecordedPeriod> levels;
+    if (!counters_.HasMemoryFor([&] { levels = session_.TakeLevels(); })) {
+      BeginAnew(now_ns);
+      return std::nullopt;
+    }
+    return kept_->Find(last_ns, PlacesIn(session_.columns(), columns), levels,
+                       session_.SlowSpansNow());
   }
 
   // Where the columns stand among those of the session.
@@ -144,6 +155,7 @@ class FlightRecorder {
   Session<Traits>& session_;
   CollectorCounters& counters_;
   ProfileMaker<Traits>& maker_;
+  const std::uint64_t earlier_skipped_ = counters_.dumps_skipped.load(std::memory_order_relaxed);
   std::int64_t slice_ns_ = 0;
   std::unique_ptr<KeptPeriods> kept_;
   std::unique_ptr<DumpTriggers> triggers_;

@@ -34,10 +34,12 @@ class KeptPeriods {
     std::string text;  // see Profile::window
   };
   // The slices that reach back `last_ns` from the end of the newest, as one period with these
-  // columns. `levels` are rows of that end which no slice has. Nothing if there is no slice.
+  // columns. `levels` are rows of that end which no slice has. `slow_spans` are those that are
+  // known by now, in order. Nothing if there is no slice.
   [[nodiscard]] std::optional<Window> Find(std::int64_t last_ns,
                                            std::span<const std::size_t> columns,
-                                           const std::optional<RecordedPeriod>& levels) const;
+                                           const std::optional<RecordedPeriod>& levels,
+                                           std::span<const SpanNumber> slow_spans) const;
 
   [[nodiscard]] std::size_t size() const { return slices_.size(); }
   [[nodiscard]] std::size_t memory_bytes() const { return bytes_; }

@@ -33,9 +33,9 @@ namespace strobe {
 namespace STROBE_HIDDEN internal {
 
 // Thread-safe. Holds at most two periods, unless an output fails while another delivers: the period
-// that is being sent or has failed, and the session's last. A try that runs out of memory has
-// failed, and is repeated like any other. The threads use only the shared State, so that an
-// exporter that hangs for minutes can be left behind.
+// that is being sent or has failed, and the session's last; and kMaxWaitingWindows windows. A
+// period's try that runs out of memory has failed, and is repeated like any other. The threads use
+// only the shared State, so that an exporter that hangs for minutes can be left behind.
 template <class Traits>
 class OutputThreads {
  public:
@@ -89,12 +89,23 @@ class OutputThreads {
 
   // True if an output takes windows: see Profile::window.
   static constexpr bool kTakesWindows = Outputs::kTakesWindows != 0;
-  // Adds a window, which waits only for the outputs that take windows. Requires HasRoom. Allocates
-  // no memory.
+  // True if there is room for another window.
+  [[nodiscard]] bool HasRoomForWindow() const {
+    const std::lock_guard lock(state_->monitor);
+    return state_->queue.HasRoomForWindow();
+  }
+  // Adds a window, which only the outputs that take windows try to write, once each and before the
+  // periods that wait. Requires HasRoomForWindow. Allocates no memory.
   void SubmitWindow(std::unique_ptr<ExportJob> job) {
     const std::lock_guard lock(state_->monitor);
     state_->queue.Push(std::move(job), Outputs::kTakesWindows);
-    state_->WakeAll();
+    state_->Wake(Outputs::kTakesWindows);
+  }
+  // Waits for the outcome of a window that was submitted: its status, or DeadlineExceeded.
+  absl::Status WaitFor(const WindowOutcome& outcome, Deadline deadline) {
+    const std::lock_guard lock(state_->monitor);
+    if (!state_->monitor.WaitFor([&] { return outcome.is_settled; }, deadline)) return NoAnswer();
+    return outcome.status;
   }
 
   // Tries again to send the periods that have failed.
@@ -103,14 +114,11 @@ class OutputThreads {
     state_->WakeAll();
   }
 
-  // Waits until each period has been sent, or a try has failed. Returns the status of these tries,
-  // or DeadlineExceeded.
+  // Waits until each job has been sent, or a try has failed. Returns the status of the periods'
+  // tries, or DeadlineExceeded.
   absl::Status Wait(Deadline deadline) {
     std::unique_lock lock(state_->monitor);
-    if (!state_->monitor.WaitFor([&] { return state_->IsAtRest(); }, deadline)) {
-      return MakeStatus(absl::StatusCode::kDeadlineExceeded,
-                        "the exporter has not answered in time");
-    }
+    if (!state_->monitor.WaitFor([&] { return state_->IsAtRest(); }, deadline)) return NoAnswer();
     return state_->LastStatus();
   }
 
@@ -132,6 +140,8 @@ class OutputThreads {
     for (std::size_t i = 0; i < Outputs::kCount; ++i)
       AddExporter(accounts[i], state_->lanes[i].account);
     AddOutputs(stats, accounts);
+    stats.dumps += state_->queue.windows_written();
+    stats.dumps_failed += state_->queue.windows_failed();
     stats.out_of_memory += state_->out_of_memory;
     if (!state_->partly_named.empty()) stats.partly_named_module = state_->partly_named;
   }
@@ -150,6 +160,10 @@ class OutputThreads {
   // After this many failures in a round, an output makes no more tries in it: a failure may take
   // long.
   static constexpr int kMaxFailuresOfARound = 2;
+  static absl::Status NoAnswer() {
+    return MakeStatus(absl::StatusCode::kDeadlineExceeded, "the exporter has not answered in time");
+  }
+
   // An exporter has this long, or an eighth of the stop timeout, to return after its deadline.
   static constexpr std::chrono::milliseconds kEndMargin{500};
 
@@ -158,7 +172,8 @@ class OutputThreads {
     bool is_due = false;
     bool is_busy = false;
     bool has_ended = false;
-    std::optional<absl::Status> status;  // of the last round; empty if it made no try
+    // Of the periods of the last round; empty if it tried none.
+    std::optional<absl::Status> status;
     ExporterAccount account;
   };
 
@@ -168,8 +183,10 @@ class OutputThreads {
           symbolizer(parts.symbolizer.Make(options.symbols)),
           outputs(MakeOutputs(parts.AllOutputs(), options.exporter)) {}
 
-    void WakeAll() {
-      for (Lane& lane : lanes) lane.is_due = true;
+    void WakeAll() { Wake(~std::uint64_t{0}); }
+    // A bit for each lane, the first one's the lowest.
+    void Wake(std::uint64_t bits) {
+      for (std::size_t i = 0; i < Outputs::kCount; ++i) lanes[i].is_due |= (bits >> i & 1) != 0;
       monitor.NotifyAll();
     }
     [[nodiscard]] bool IsAtRest() const {
@@ -209,6 +226,7 @@ class OutputThreads {
       queue.DropAll(kIndex);
       LeaveSpool(lane.account);
       lane.has_ended = true;
+      monitor.NotifyAll();  // a caller may wait for a window that was dropped
     }
 
     // Makes one try for each job that waits for the output.
@@ -221,10 +239,10 @@ class OutputThreads {
       while (failures < kMaxFailuresOfARound) {
         ExportJob* const job = queue.Take(kIndex, last);
         if (job == nullptr) break;
-        last = job->number;
+        const bool is_period = !job->is_window();
+        if (is_period) last = job->number;
         const std::uint64_t sequence = job->profile.sequence;
-        [[maybe_unused]] const bool is_period = job->profile.window.empty();
-        const bool has_newer = queue.HasNewer(kIndex, last);
+        const bool has_newer = queue.HasNewer(kIndex, job->number);
         lock.unlock();
         absl::StatusOr<std::string> sent = OutOfMemory();
         const bool has_memory = HasMemoryFor([&] {
@@ -233,8 +251,12 @@ class OutputThreads {
         });
         lock.lock();
         out_of_memory += has_memory ? 0 : 1;
-        if (!status) status.emplace();
-        status->Update(sent.status());
+        if (is_period) {
+          if (!status) status.emplace();
+          status->Update(sent.status());
+        } else if (!sent.ok()) {
+          NoteError(kIndex, sent.status());
+        }
         if (queue.Settle(*job, kIndex, std::move(sent))) {
           ++failures;
         } else if constexpr (requires { Platform::NoteExported(sequence); }) {
@@ -265,16 +287,14 @@ class OutputThreads {
     }
 
     void EndRound(std::size_t index, std::optional<absl::Status> status) {
-      if (status) {
-        OutputStats& account = queue.accounts()[index];
-        const bool has_memory =
-            HasMemoryFor([&] { account.last_export_error = std::string(status->message()); });
-        if (!has_memory) {
-          ++out_of_memory;
-          account.last_export_error = "out of memory";  // short enough to need no memory
-        }
-      }
+      if (status) NoteError(index, *status);
       lanes[index].status = std::move(status);
+    }
+    void NoteError(std::size_t index, const absl::Status& status) {
+      OutputStats& account = queue.accounts()[index];
+      if (HasMemoryFor([&] { account.last_export_error = std::string(status.message()); })) return;
+      ++out_of_memory;
+      account.last_export_error = "out of memory";  // short enough to need no memory
     }
 
     Monitor monitor;

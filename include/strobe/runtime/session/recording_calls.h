@@ -18,6 +18,7 @@
 #include "strobe/core/recording_options.h"
 #include "strobe/core/stats.h"
 #include "strobe/runtime/drain/recording_columns.h"
+#include "strobe/runtime/session/export_queue.h"
 #include "strobe/runtime/session/monitor.h"
 #include "strobe/runtime/session/session_status.h"
 
@@ -32,7 +33,8 @@ struct RecordingCall {
   std::int64_t period_ns = 0;  // of the first column's provider; 0 if it has none
   std::int64_t duration_ns = 0;
   std::int64_t last_ns = 0;  // of a call that takes what was kept, else 0: see RecordingOptions
-  bool dumps = false;
+  std::shared_ptr<WindowOutcome> dump;        // of a call that has the window written, else nullptr
+  std::optional<Monitor::Deadline> deadline;  // of the caller's wait, if it has one
   std::shared_ptr<const std::atomic<bool>> cancelled;  // see RecordingOptions; may be null
 
   // Used by the collector only.
@@ -54,8 +56,9 @@ class RecordingCalls {
   // `monitor` must outlive this object.
   explicit RecordingCalls(Monitor& monitor) : monitor_(monitor) { calls_.reserve(kMaxRecordings); }
 
-  // Hands the call to the collector, and waits until it is done. Allocates no memory.
-  void Wait(const std::shared_ptr<RecordingCall>& call);
+  // Hands the call to the collector, and waits until it is done. False if its deadline has passed
+  // before: the collector may still write into the call. Allocates no memory.
+  [[nodiscard]] bool Wait(const std::shared_ptr<RecordingCall>& call);
 
   // When the next call begins or ends: INT64_MIN for a call that has not begun, INT64_MAX if there
   // is no call. Requires the monitor's lock.

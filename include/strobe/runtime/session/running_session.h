@@ -49,7 +49,7 @@ inline std::chrono::milliseconds StopTimeout(const ExporterOptions& options) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(*options.stop_timeout_s * 1e3));
 }
 
-// Begin, Flush and End are called one at a time; Record from any thread, at any time.
+// Begin, Flush and End are called one at a time; Record and DumpLast from any thread, at any time.
 template <class Traits>
 class RunningSession {
  public:
@@ -64,6 +64,9 @@ class RunningSession {
         counters_(counters),
         maker_(maker),
         has_machine_tags_(*options.exporter.machine_tags),
+        wants_windows_(*options.keep.last_s > 0 &&
+                       (*options.keep.dump_signal != 0 || *options.keep.cpu_percent > 0 ||
+                        *options.keep.slow_spans)),
         stop_timeout_(StopTimeout(options.exporter)),
         session_(options, registry, code, counters, signal.number.load(std::memory_order_relaxed),
                  parts.providers),
@@ -99,7 +102,10 @@ class RunningSession {
     registry_.BeginCollecting();
     flight_.Begin(typename Traits::Clock().MonotonicNs());
     absl::Status status = collector_.Begin();
-    if (status.ok()) return status;
+    if (status.ok()) {
+      WarnOfWindows();
+      return status;
+    }
     session_.FinishAll();
     static_cast<void>(worker_->End(ExportDeadline()));
     return status;
@@ -118,6 +124,7 @@ class RunningSession {
     collector_.End();
     const std::uint64_t failures = counters_.out_of_memory.load(std::memory_order_relaxed);
     session_.FinishAll();
+    if (flight_.has_moment()) CountDumpFailed();
     const bool is_whole = counters_.out_of_memory.load(std::memory_order_relaxed) == failures;
     last_ = maker_.TakePeriod(session_);
     if (last_ == nullptr) session_.CountPeriodDropped();
@@ -155,16 +162,28 @@ class RunningSession {
         return status;
       }
       if (counters_.out_of_memory.load(std::memory_order_relaxed) != failures) return OutOfMemory();
-      if (std::chrono::steady_clock::now() >= deadline) {
-        return MakeStatus(absl::StatusCode::kDeadlineExceeded,
-                          "the collector has not answered in time");
-      }
+      if (std::chrono::steady_clock::now() >= deadline) return NoAnswer();
     }
   }
 
-  // Waits for as long as the recording lasts. `options` must be valid.
+  // Writes what is kept, and waits for that like Flush: see BasicProfiler::DumpLast.
+  absl::Status DumpLast() {
+    if (!flight_.is_on()) return NothingKept();
+    if (!Worker::kTakesWindows) return NoOutputTakesWindows();
+    const auto call = std::make_shared<RecordingCall>();
+    call->last_ns = std::chrono::nanoseconds(kMaxRecordingDuration).count();
+    call->dump = std::make_shared<WindowOutcome>();
+    call->deadline = ExportDeadline();
+    if (!collector_.Record(call)) return NoAnswer();
+    if (!call->status.ok()) return call->status;
+    return worker_->WaitFor(*call->dump, *call->deadline);
+  }
+
+  // Waits for as long as the recording lasts; for what was before, like Flush. `options` must be
+  // valid.
   absl::StatusOr<Profile> Record(const RecordingOptions& options) {
-    if (absl::Status status = CheckLast(options); !status.ok()) return status;
+    const bool is_of_before = options.last.count() != 0;
+    if (is_of_before && !flight_.is_on()) return NothingKept();
     absl::StatusOr<RecordingColumns> columns =
         SelectColumns(session_.columns(), Traits::Providers::AllValueTypes(), options.value_types);
     if (!columns.ok()) return columns.status();
@@ -182,53 +201,72 @@ class RunningSession {
     call->columns = *std::move(columns);
     call->duration_ns = std::chrono::nanoseconds(options.duration).count();
     call->last_ns = std::chrono::nanoseconds(options.last).count();
-    call->dumps = options.dumps;
     call->cancelled = options.cancelled;
-    collector_.Record(call);
+    if (is_of_before) call->deadline = ExportDeadline();
+    if (!collector_.Record(call)) return NoAnswer();
     if (!call->status.ok()) return call->status;
-    if (call->dumps) return WaitForDump();
     FillProfile(std::move(call->samples), call->profile);
     return std::move(call->profile);
   }
 
  private:
-  // Whether the session can answer a call for what was before.
-  [[nodiscard]] absl::Status CheckLast(const RecordingOptions& options) const {
-    if (options.last.count() == 0) return absl::OkStatus();
-    if (!flight_.is_on()) return absl::FailedPreconditionError("nothing is kept: set keep.last_s");
-    if (options.dumps && !Worker::kTakesWindows)
-      return absl::FailedPreconditionError("no output of this profiler takes windows");
-    return absl::OkStatus();
+  static absl::Status NothingKept() {
+    return absl::FailedPreconditionError("nothing is kept: set keep.last_s");
+  }
+  static absl::Status NoOutputTakesWindows() {
+    return absl::FailedPreconditionError("no output of this profiler takes windows");
+  }
+  static absl::Status NoAnswer() {
+    return MakeStatus(absl::StatusCode::kDeadlineExceeded,
+                      "the collector has not answered in time");
+  }
+  void WarnOfWindows() const {
+    if (!wants_windows_ || Worker::kTakesWindows) return;
+    static_cast<void>(HasMemoryFor([] {
+      Traits::Platform::WriteLine(
+          "strobe: keep.dump_signal, keep.cpu_percent and keep.slow_spans write nothing: " +
+          std::string(NoOutputTakesWindows().message()));
+    }));
   }
 
   // On the collector's thread.
   void TakeLast(RecordingCall& call) {
     const std::int64_t now_ns = typename Traits::Clock().MonotonicNs();
-    if (!call.dumps) {
+    if (call.dump == nullptr) {
       flight_.Take(call, now_ns);
-    } else if (!Dump("", now_ns)) {
+    } else if (!Dump("", call.dump, now_ns)) {
+      CountDumpFailed();
       call.status = MakeStatus(absl::StatusCode::kResourceExhausted,
-                               "no memory, or too many profiles wait for the output");
+                               "no memory, or too many windows wait for the output");
     }
   }
-  bool Dump(const std::string& reason, std::int64_t now_ns) {
-    std::unique_ptr<ExportJob> job = worker_->HasRoom() ? flight_.TakeJob(reason, now_ns) : nullptr;
-    auto& counter = job != nullptr ? counters_.dumps : counters_.dumps_failed;
-    counter.fetch_add(1, std::memory_order_relaxed);
+  // Dumps for a trigger, if one has fired. A dump that fails is tried again after the next drain.
+  void AfterDrain(std::int64_t now_ns) {
+    const std::optional<std::string> reason = flight_.AfterDrain(now_ns);
+    if (!reason) return;
+    if (!Worker::kTakesWindows) {
+      CountDumpFailed();
+    } else if (!Dump(*reason, nullptr, now_ns)) {
+      return;
+    }
+    flight_.EndMoment(now_ns);
+  }
+  // False if it could not be submitted.
+  bool Dump(const std::string& reason, std::shared_ptr<WindowOutcome> outcome,
+            std::int64_t now_ns) {
+    if (!worker_->HasRoomForWindow()) return false;
+    std::unique_ptr<ExportJob> job = flight_.TakeJob(reason, now_ns);
     if (job == nullptr) return false;
+    job->outcome = std::move(outcome);
     worker_->SubmitWindow(std::move(job));
     return true;
   }
+  void CountDumpFailed() { counters_.dumps_failed.fetch_add(1, std::memory_order_relaxed); }
 
   typename Collector<Traits>::Callbacks MakeCallbacks(SignalInUse& signal) {
     using Check = DeliveryCheck<Traits, Session<Traits>>;
     std::function<void(std::int64_t)> after_drain;
-    if (flight_.is_on()) {
-      after_drain = [this](std::int64_t now_ns) {
-        const std::optional<std::string> reason = flight_.AfterDrain(now_ns);
-        if (reason && Worker::kTakesWindows) static_cast<void>(Dump(*reason, now_ns));
-      };
-    }
+    if (flight_.is_on()) after_drain = [this](std::int64_t now_ns) { AfterDrain(now_ns); };
     return {
         .end_period = [this] { return EndPeriod(); },
         .check_handler =
@@ -241,11 +279,6 @@ class RunningSession {
         .end_recording = [this](RecordingCall& call,
                                 bool is_whole) { maker_.EndRecording(session_, call, is_whole); },
         .after_drain = std::move(after_drain)};
-  }
-
-  absl::StatusOr<Profile> WaitForDump() {
-    if (absl::Status status = worker_->Wait(ExportDeadline()); !status.ok()) return status;
-    return Profile();
   }
 
   // On the collector's thread.
@@ -275,6 +308,7 @@ class RunningSession {
   CollectorCounters& counters_;
   ProfileMaker<Traits>& maker_;
   const bool has_machine_tags_;
+  const bool wants_windows_;  // by an option, not only by a call
   const std::chrono::milliseconds stop_timeout_;
   Session<Traits> session_;
   const std::shared_ptr<Worker> worker_;

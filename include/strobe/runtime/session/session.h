@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "strobe/aggregate/label_table.h"
@@ -156,11 +157,11 @@ class Session {
     const Recording::Time now = Now();
     SettleThreads();
     counters_.SetUnregistered(unregistered_.EndPeriod(registry_.IdsOf(threads_)));
-    NoteSlowSpans(recorder().continuous());
+    const std::span<const SpanNumber> slow = SlowUnderWay(recorder().continuous());
     ReclaimIdleMemory(now.monotonic_ns);
     AddLevels(recorder().continuous(), levels_);
     drain_.kept_stacks().ForgetUnused();
-    RecordedPeriod period = recorder().continuous().Take(ProcessLabels(), now);
+    RecordedPeriod period = recorder().continuous().Take(ProcessLabels(), now, slow);
     CountOverflows();
     period.samples.zone_frames = zone_frames_;
     levels_.Forget();
@@ -197,10 +198,10 @@ class Session {
       CountOutOfMemory();
       return std::nullopt;
     }
-    NoteSlowSpans(*recording);
+    const std::span<const SpanNumber> slow = SlowUnderWay(*recording);
     LevelRows<Providers> levels;
     AddLevels(*recording, levels);
-    RecordedPeriod period = recording->Take(ProcessLabels(), Now());
+    RecordedPeriod period = recording->Take(ProcessLabels(), Now(), slow);
     period.samples.zone_frames = zone_frames_;
     return period;
   }
@@ -216,18 +217,23 @@ class Session {
     if (recording == nullptr) return std::nullopt;
     const Recording::Time now = Now();
     SettleThreads();
-    NoteSlowSpans(*recording);
     RecordedPeriod period = recording->Take(ProcessLabels(), now);
     period.samples.zone_frames = zone_frames_;
     return period;
   }
-  // The same, for a moment that follows a TakeKept at once: only the providers' levels.
+  // The same, for a moment that follows a TakeKept at once: only the providers' levels. If that
+  // throws std::bad_alloc, a part of the levels may be in the recording: begin it anew.
   std::optional<RecordedPeriod> TakeLevels() {
     Recording* const recording = recorder().At(Recorder::kKeptPlace);
     if (recording == nullptr || !LevelRows<Providers>::kHasLevels) return std::nullopt;
     LevelRows<Providers> levels;
     AddLevels(*recording, levels);
     return recording->Take(ProcessLabels(), Now());
+  }
+  // The slow spans of the process, those under way included, in order.
+  [[nodiscard]] std::vector<SpanNumber> SlowSpansNow() {
+    const std::span<const SpanNumber> slow = SlowUnderWay();
+    return ProcessSlowSpans().Sorted(slow);
   }
   void EndRecording(std::size_t place) {
     recorder().End(place);
@@ -245,14 +251,20 @@ class Session {
     return {.monotonic_ns = clock_.MonotonicNs(), .unix_ns = clock_.UnixTimeNs()};
   }
 
-  // Spans that are under way and over their thresholds count as slow in the period that ends now.
-  // Looks at no thread unless the period has a sample in a span.
-  void NoteSlowSpans(const Recording& recording) {
-    if (!recording.has_spans()) return;
+  // The spans that are under way and over their thresholds, until the next call: they count as slow
+  // in what ends now. A span that ends meanwhile is in ProcessSlowSpans, so look there afterwards.
+  std::span<const SpanNumber> SlowUnderWay() {
+    slow_under_way_.clear();
     const std::int64_t now_ns = SystemClock().MonotonicNs();  // that of SlowSpan
-    registry_.VisitAll([now_ns](Thread& thread) {
-      if (const SpanNumber span = thread.context->SlowSpan(now_ns)) ProcessSlowSpans().Add(span);
+    registry_.VisitAll([&](Thread& thread) {
+      if (const SpanNumber span = thread.context->SlowSpan(now_ns)) slow_under_way_.push_back(span);
     });
+    return slow_under_way_;
+  }
+  // Looks at no thread unless the recording has a sample in a span.
+  std::span<const SpanNumber> SlowUnderWay(const Recording& recording) {
+    if (recording.has_spans()) return SlowUnderWay();
+    return {};
   }
 
   // Adds what the providers' levels are now.
@@ -328,6 +340,7 @@ class Session {
   const bool zone_frames_;
   UnregisteredCheck<typename Traits::Platform> unregistered_{counters_};
   std::vector<Thread*> threads_;               // scratch
+  std::vector<SpanNumber> slow_under_way_;     // scratch
   LevelRows<Providers> levels_;                // of the continuous recording
   std::uint32_t levels_key_ = Thread::kNoKey;  // the intake's thread that has the levels
   std::int64_t memory_seen_to_ns_ = 0;

@@ -147,6 +147,10 @@ class ManualDirectories final : public ProfileDirectories {
     [[nodiscard]] bool IsThere() const override {
       return WithFiles(false, [](State&, Files&) { return true; });
     }
+    [[nodiscard]] absl::StatusOr<std::unique_ptr<ProfileDirectory>> OpenFolder(
+        const std::string& name) const override {
+      return all_.Open(PathOf(name));
+    }
     [[nodiscard]] absl::StatusOr<std::unique_ptr<TemporaryFile>> Write(
         const std::string& name, std::string_view bytes) const override;
     [[nodiscard]] bool Remove(const std::string& name) const override;

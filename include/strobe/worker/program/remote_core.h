@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
+#include "strobe/core/recording_options.h"
 #include "strobe/core/registration.h"
 #include "strobe/core/stats.h"
 #include "strobe/runtime/control/core_base.h"
@@ -33,6 +34,8 @@ inline constexpr std::int64_t kFirstRestartNs = 1'000'000'000;
 // How long the program waits for a worker that it has lost, and that may live, to drain what it has
 // sampled so far. Without an answer, that counts as lost with the worker.
 inline constexpr std::int64_t kHandOverNs = 200'000'000;
+
+struct RecordingRequest;
 
 // No thread of it exists. The program's own threads, when they register, end or call, notice that
 // the worker has died, and begin another.
@@ -62,6 +65,10 @@ class RemoteCore final : public CoreBase<RemotePlatform> {
   [[nodiscard]] Stats TryToCollectStats() override;
   [[nodiscard]] std::string TryToDiagnose() override;
   [[nodiscard]] absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options) override;
+  [[nodiscard]] absl::Status TryToDump(
+      const std::shared_ptr<const std::atomic<bool>>& cancelled) override;
+  // Holds no lock while it waits.
+  [[nodiscard]] absl::StatusOr<Profile> AskWorker(const RecordingRequest& request);
   absl::Status TryToBegin() override;
   void NoteStart(const absl::Status& status) override { last_start_ = status; }
   [[nodiscard]] absl::Status MayStop() const override;

@@ -9,9 +9,9 @@
 #include "absl/status/statusor.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/profile.h"
-#include "strobe/core/recording_options.h"
 #include "strobe/worker/serve/worker_platform.h"
 #include "strobe/worker/shared/handshake.h"
+#include "strobe/worker/shared/recording_messages.h"
 
 namespace strobe {
 namespace STROBE_HIDDEN internal {
@@ -19,8 +19,8 @@ namespace STROBE_HIDDEN internal {
 // Used by one thread. Each recording waits on a thread of its own.
 class WorkerRecordings {
  public:
-  // Makes a recording; called on several threads at once.
-  using Record = std::function<absl::StatusOr<Profile>(const RecordingOptions&)>;
+  // Does what a program asks for; called on several threads at once.
+  using Record = std::function<absl::StatusOr<Profile>(const RecordingRequest&)>;
 
   WorkerRecordings() = default;
   WorkerRecordings(const WorkerRecordings&) = delete;
@@ -39,7 +39,7 @@ class WorkerRecordings {
  private:
   struct Call {
     WorkerSocket socket;
-    RecordingOptions options;
+    RecordingRequest request;
     Record record;
     std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
     std::atomic<bool> is_done{false};

@@ -87,8 +87,12 @@ class WorkerSession {
 
   // See WorkerRecordings.
   void Record(const Message& message) {
-    recordings_.Begin(
-        message, [this](const RecordingOptions& options) { return running_->Record(options); });
+    recordings_.Begin(message, [this](const RecordingRequest& request) -> absl::StatusOr<Profile> {
+      if (!request.dumps) return running_->Record(request.options);
+      absl::Status status = running_->DumpLast();
+      if (!status.ok()) return status;
+      return Profile();
+    });
   }
   void UpdateRecordings() { recordings_.Update(); }
 

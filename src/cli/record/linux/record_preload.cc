@@ -108,7 +108,12 @@ Variables VariablesFor(const RecordOptions& options, const std::string& library,
                       // The command finds the names, when the program has ended, and says what
                       // machine this is: before Linux 5.18, to ask for that takes 10 ms.
                       {"STROBE_RECORD_SYMBOLS", "none"},
-                      {"STROBE_RECORD_MACHINE_TAGS", "0"}};
+                      {"STROBE_RECORD_MACHINE_TAGS", "0"},
+                      // The recording has all of the time, and takes no windows of it.
+                      {"STROBE_RECORD_KEEP_LAST_S", "0"},
+                      {"STROBE_RECORD_KEEP_DUMP_SIGNAL", "0"},
+                      {"STROBE_RECORD_KEEP_CPU_PERCENT", "0"},
+                      {"STROBE_RECORD_KEEP_SLOW_SPANS", "0"}};
   // Also where there is none: this may be a part of another recording.
   if (options.duration_s > 0 || std::getenv(kRecordingUntilVariable) != nullptr) {
     variables.emplace_back(kRecordingUntilVariable, options.duration_s > 0 ? UntilText(until) : "");
@@ -302,6 +307,8 @@ int PreloadedRecording::Run(const RecordedProgram& program, const std::string& l
     output_.Say(absl::StrCat("a recording was killed, and its profiles are left: strobe merge ",
                              folder, "/*.pb.gz -o FILE; strobe symbolize names them"));
   }
+  if (std::getenv("STROBE_KEEP_LAST_S") != nullptr)
+    output_.Say("STROBE_KEEP_LAST_S: not for a recording, which has all of the time");
   if (!folder_.is_open()) return output_.Fail("cannot make a temporary directory");
   if (!options_.until_parent) child_.FollowTree();
   begin_ = SteadyClock::now();

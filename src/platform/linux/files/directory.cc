@@ -30,6 +30,7 @@ using internal::kPageBytes;
 
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kDirectoryMode = 0700;
+constexpr mode_t kModeBits = 01777;  // who may use a directory, and remove whose files
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE of <linux/fs.h>
 
@@ -134,8 +135,12 @@ bool FileLock::TryLock(int directory, const std::string& name) {
 
 class LinuxDirectory final : public ProfileDirectory {
  public:
-  LinuxDirectory(const std::string& path, Descriptor file)
-      : ProfileDirectory(path), file_(std::move(file)) {}
+  // Of a folder, the path is opened again only by a program with no more rights than its user: a
+  // link may be on the way.
+  LinuxDirectory(const std::string& path, Descriptor file, bool is_folder = false)
+      : ProfileDirectory(path),
+        may_reopen_(!is_folder || !LinuxPlatform::HasMoreRights()),
+        file_(std::move(file)) {}
   LinuxDirectory(const LinuxDirectory&) = delete;
   LinuxDirectory& operator=(const LinuxDirectory&) = delete;
 
@@ -145,6 +150,8 @@ class LinuxDirectory final : public ProfileDirectory {
     struct stat status {};
     return file_.is_open() && fstat(file_.get(), &status) == 0 && status.st_nlink > 0;
   }
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<ProfileDirectory>> OpenFolder(
+      const std::string& name) const override;
   [[nodiscard]] absl::StatusOr<std::unique_ptr<TemporaryFile>> Write(
       const std::string& name, std::string_view bytes) const override;
   [[nodiscard]] bool Remove(const std::string& name) const override {
@@ -169,11 +176,12 @@ class LinuxDirectory final : public ProfileDirectory {
   // The directory's descriptor, until the next call. If the program has closed it, the directory is
   // the one that has the path now.
   [[nodiscard]] int Number() const {
-    if (!file_.is_open()) file_ = Descriptor(OpenDirectory(path()));
+    if (!file_.is_open() && may_reopen_) file_ = Descriptor(OpenDirectory(path()));
     return file_.get();
   }
 
  private:
+  const bool may_reopen_;
   mutable Descriptor file_;
   FileLock lock_;
 };
@@ -229,6 +237,21 @@ absl::StatusOr<std::string> LinuxDirectory::Read(const std::string& name,
   }
   bytes.resize(size);
   return bytes;
+}
+
+absl::StatusOr<std::unique_ptr<ProfileDirectory>> LinuxDirectory::OpenFolder(
+    const std::string& name) const {
+  const bool is_new = mkdirat(Number(), name.c_str(), kDirectoryMode) == 0;
+  if (!is_new && errno != EEXIST)
+    return SystemError(errno, "cannot create directory", PathOf(name));
+  const bool may_follow = !is_new && !LinuxPlatform::HasMoreRights();
+  Descriptor folder(openat(Number(), name.c_str(),
+                           O_RDONLY | O_DIRECTORY | O_CLOEXEC | (may_follow ? 0 : O_NOFOLLOW)));
+  if (!folder.is_open()) return SystemError(errno, "cannot open directory", PathOf(name));
+  // Others may export into this directory: then so they may into its folder.
+  struct stat own {};
+  if (is_new && fstat(Number(), &own) == 0) fchmod(folder.get(), own.st_mode & kModeBits);
+  return std::make_unique<LinuxDirectory>(PathOf(name), std::move(folder), /*is_folder=*/true);
 }
 
 absl::StatusOr<std::unique_ptr<TemporaryFile>> LinuxDirectory::Write(const std::string& name,

@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <ctime>
@@ -18,6 +20,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "strobe/base/memory_guard.h"
 #include "strobe/platform/machine.h"
 #include "strobe/platform/native.h"
 
@@ -48,6 +51,11 @@ bool IsPublished() {
   return false;
 }
 
+bool MayHaveFile(std::size_t bytes) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
+}
+
 absl::StatusOr<std::string> Message(const OtlpOptions& options) {
   Profile process;
   process.program = NativePlatform::ProgramName();
@@ -68,8 +76,9 @@ class ProcessContext::Mapping {
  public:
   static absl::StatusOr<std::unique_ptr<Mapping>> Make(std::string message) {
     const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    // The file's name is what a reader finds where the kernel cannot name memory.
-    const int file = memfd_create(kSignature.data(), MFD_CLOEXEC);
+    // The file's name is what a reader finds where the kernel cannot name memory. A file beyond the
+    // process's limit would end the process by a signal.
+    const int file = MayHaveFile(bytes) ? memfd_create(kSignature.data(), MFD_CLOEXEC) : -1;
     const bool has_file = file >= 0 && ftruncate(file, static_cast<off_t>(bytes)) == 0;
     const int kind = MAP_PRIVATE | (has_file ? 0 : MAP_ANONYMOUS);
     void* const memory =
@@ -77,7 +86,11 @@ class ProcessContext::Mapping {
     const int error = errno;
     if (file >= 0) close(file);
     if (memory == MAP_FAILED) return Refused(error);
-    std::unique_ptr<Mapping> mapping(new Mapping(memory, bytes));
+    std::unique_ptr<Mapping> mapping(new (std::nothrow) Mapping(memory, bytes));
+    if (mapping == nullptr) {
+      munmap(memory, bytes);
+      return Refused(ENOMEM);
+    }
     if (madvise(memory, bytes, MADV_DONTFORK) != 0) return Refused(errno);
     mapping->Write(std::move(message));
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -147,6 +160,20 @@ ProcessContext& ProcessContext::operator=(ProcessContext&& other) noexcept = def
 ProcessContext::~ProcessContext() = default;
 
 absl::StatusOr<ProcessContext> ProcessContext::Publish(const OtlpOptions& options) {
+  absl::StatusOr<ProcessContext> context;
+  if (!internal::HasMemoryFor([&] { context = TryToPublish(options); }))
+    context = internal::OutOfMemory();
+  return context;
+}
+
+absl::Status ProcessContext::Update(const OtlpOptions& options) {
+  absl::Status status;
+  if (!internal::HasMemoryFor([&] { status = TryToUpdate(options); }))
+    status = internal::OutOfMemory();
+  return status;
+}
+
+absl::StatusOr<ProcessContext> ProcessContext::TryToPublish(const OtlpOptions& options) {
   absl::StatusOr<std::string> message = Message(options);
   if (!message.ok()) return message.status();
   if (IsPublished())
@@ -156,7 +183,7 @@ absl::StatusOr<ProcessContext> ProcessContext::Publish(const OtlpOptions& option
   return ProcessContext(*std::move(mapping));
 }
 
-absl::Status ProcessContext::Update(const OtlpOptions& options) {
+absl::Status ProcessContext::TryToUpdate(const OtlpOptions& options) {
   if (!mapping_->IsOurs())
     return absl::FailedPreconditionError("a fork's child publishes a context of its own");
   absl::StatusOr<std::string> message = Message(options);

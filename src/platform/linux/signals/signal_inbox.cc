@@ -42,13 +42,12 @@ bool IsOurs(const struct sigaction& action) {
 
 absl::Status Install(int signal) {
   const auto refusal = [signal](const char* reason) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("sampling.toggle_signal: signal ", signal, reason));
+    return absl::FailedPreconditionError(absl::StrCat("signal ", signal, reason));
   };
   const std::uint64_t process = internal::ForkCount();
   const std::lock_guard lock(internal::InstallMutex());
   Inbox& inbox = InboxOf(signal);
-  if (inbox.owner == process) return refusal(" toggles another profiler of this process");
+  if (inbox.owner == process) return refusal(" belongs to another profiler of this process");
   struct sigaction current {};
   if (sigaction(signal, nullptr, &current) != 0) return refusal(" cannot be handled");
   if (!IsOurs(current)) {  // as it is in a fork's child
@@ -86,7 +85,7 @@ LinuxSignalInbox::~LinuxSignalInbox() {
 
 absl::Status LinuxSignalInbox::Open(int signal) {
   if (signal < 1 || signal >= internal::kSignalLimit)
-    return absl::InvalidArgumentError(absl::StrCat("sampling.toggle_signal: no signal ", signal));
+    return absl::InvalidArgumentError(absl::StrCat("no signal ", signal));
   absl::Status status = Install(signal);
   if (status.ok()) signal_ = signal;
   return status;

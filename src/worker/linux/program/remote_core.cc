@@ -146,6 +146,16 @@ AbstractCore::OwnRegistration RemoteCore::FindOwnRegistration() const {
 }
 
 absl::StatusOr<Profile> RemoteCore::TryToRecord(const RecordingOptions& options) {
+  return AskWorker({.options = options});
+}
+
+absl::Status RemoteCore::TryToDump(const std::shared_ptr<const std::atomic<bool>>& cancelled) {
+  return AskWorker(
+             {.options = {.last = kMaxRecordingDuration, .cancelled = cancelled}, .dumps = true})
+      .status();
+}
+
+absl::StatusOr<Profile> RemoteCore::AskWorker(const RecordingRequest& request) {
   absl::StatusOr<SocketPair> sockets = MakeSocketPair();
   if (!sockets.ok()) return sockets.status();
   {
@@ -153,13 +163,14 @@ absl::StatusOr<Profile> RemoteCore::TryToRecord(const RecordingOptions& options)
     absl::Status status = SeeToWorker();
     if (status.ok()) {
       status = worker_->socket().Send({.kind = MessageKind::kRecord,
-                                       .text = JoinRecording(options),
+                                       .text = JoinRecording(request),
                                        .descriptors = {sockets->other.descriptor(), -1}});
     }
     if (!status.ok()) return status;
   }
   sockets->other = WorkerSocket();  // so the worker's end is noticed
-  return AwaitProfile(sockets->own, options, channels_->layout().value_types);
+  return AwaitProfile(sockets->own, request.options, channels_->layout().value_types,
+                      StopPatience());
 }
 
 bool RemoteCore::CaptureHere(const EventSample& event, const NativeRegisters* registers) noexcept {

@@ -7,14 +7,13 @@
 #include "strobe/base/memory_guard.h"
 #include "strobe/core/stats.h"
 #include "strobe/platform/refused_thread.h"
-#include "strobe/worker/shared/recording_messages.h"
 
 namespace strobe::internal {
 
 void WorkerRecordings::Serve(Call& call) {
   // Without memory, the end of the connection is the answer.
   static_cast<void>(HasMemoryFor(
-      [&] { static_cast<void>(SendProfile(call.socket, call.record(call.options))); }));
+      [&] { static_cast<void>(SendProfile(call.socket, call.record(call.request))); }));
   call.is_done.store(true, std::memory_order_release);
 }
 
@@ -22,17 +21,17 @@ void WorkerRecordings::Begin(const Message& message, const Record& record) {
   auto call = std::make_unique<Call>();
   call->socket = WorkerSocket(message.descriptors[0]);
   if (const WorkerSocket further(message.descriptors[1]); !call->socket.is_open()) return;
-  absl::StatusOr<RecordingOptions> options = SplitRecording(message.text);
+  absl::StatusOr<RecordingRequest> request = SplitRecording(message.text);
   Update();
-  if (options.ok() && calls_.size() == kMaxRecordings) {
-    options = absl::ResourceExhaustedError("as many recordings as allowed are under way");
+  if (request.ok() && calls_.size() == kMaxRecordings) {
+    request = absl::ResourceExhaustedError("as many recordings as allowed are under way");
   }
-  if (!options.ok()) {
-    static_cast<void>(SendProfile(call->socket, options.status()));
+  if (!request.ok()) {
+    static_cast<void>(SendProfile(call->socket, request.status()));
     return;
   }
-  call->options = *std::move(options);
-  call->options.cancelled = call->cancelled;
+  call->request = *std::move(request);
+  call->request.options.cancelled = call->cancelled;
   call->record = record;
   calls_.reserve(calls_.size() + 1);
   call->thread =

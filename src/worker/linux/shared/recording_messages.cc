@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -52,7 +53,7 @@ int SealedMemory(std::string_view bytes) {
 std::optional<std::string> ReadSealed(int memory) {
   struct stat info {};
   if ((fcntl(memory, F_GET_SEALS) & kSeals) != kSeals || fstat(memory, &info) != 0 ||
-      static_cast<std::uint64_t>(info.st_size) > kMaxProfileBytes)
+      static_cast<std::uint64_t>(info.st_size) > kMaxSentProfileBytes)
     return std::nullopt;
   std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t done = 0;
@@ -77,37 +78,37 @@ absl::StatusOr<Profile> ProfileIn(const Message& answer, std::span<const ValueTy
 
 }  // namespace
 
-std::string JoinRecording(const RecordingOptions& options) {
+std::string JoinRecording(const RecordingRequest& request) {
+  const RecordingOptions& options = request.options;
   const RecordingHead head{.duration_ms = options.duration.count(),
                            .last_ms = options.last.count(),
-                           .dumps = options.dumps ? 1 : 0,
+                           .dumps = request.dumps ? 1 : 0,
                            .frequency_hz = options.frequency_hz};
   std::string text(sizeof(head), '\0');
   std::memcpy(text.data(), &head, sizeof(head));
   return absl::StrCat(text, absl::StrJoin(options.value_types, "\n"));
 }
 
-absl::StatusOr<RecordingOptions> SplitRecording(std::string_view text) {
+absl::StatusOr<RecordingRequest> SplitRecording(std::string_view text) {
   RecordingHead head;
   if (text.size() < sizeof(head)) return absl::InvalidArgumentError("the call is too short");
   std::memcpy(&head, text.data(), sizeof(head));
   text.remove_prefix(sizeof(head));
   RecordingOptions options{.duration = std::chrono::milliseconds(head.duration_ms),
                            .last = std::chrono::milliseconds(head.last_ms),
-                           .dumps = head.dumps != 0,
                            .frequency_hz = head.frequency_hz};
   if (!text.empty())
     options.value_types = absl::StrSplit(absl::string_view(text.data(), text.size()), '\n');
   if (absl::Status status = Validate(options); !status.ok()) return status;
-  return options;
+  return RecordingRequest{.options = std::move(options), .dumps = head.dumps != 0};
 }
 
 absl::Status SendProfile(const WorkerSocket& socket, const absl::StatusOr<Profile>& profile) {
   Message answer = AnswerOf(MessageKind::kRecorded, profile.status());
   std::string bytes;
   if (profile.ok()) bytes = ProfileBytes(*profile);
-  const Descriptor memory(profile.ok() && bytes.size() <= kMaxProfileBytes ? SealedMemory(bytes)
-                                                                           : -1);
+  const Descriptor memory(profile.ok() && bytes.size() <= kMaxSentProfileBytes ? SealedMemory(bytes)
+                                                                               : -1);
   if (profile.ok() && memory.get() < 0) {
     answer = AnswerOf(MessageKind::kRecorded,
                       absl::ResourceExhaustedError("no memory to send the profile"));
@@ -124,13 +125,19 @@ absl::StatusOr<SocketPair> MakeSocketPair() {
 }
 
 absl::StatusOr<Profile> AwaitProfile(const WorkerSocket& socket, const RecordingOptions& options,
-                                     std::span<const ValueType> known) {
+                                     std::span<const ValueType> known,
+                                     std::chrono::nanoseconds patience) {
+  const bool is_of_before = options.last.count() != 0;
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   bool is_cancelled = false;
   while (true) {
     const absl::StatusOr<Message> answer = socket.Receive(kCancelCheckNs);
     if (answer.ok()) return ProfileIn(*answer, known);
     if (!absl::IsDeadlineExceeded(answer.status())) return answer.status();
+    if (is_of_before && std::chrono::steady_clock::now() >= deadline)
+      return absl::DeadlineExceededError("the worker has not answered in time");
     if (is_cancelled || options.cancelled == nullptr || !*options.cancelled) continue;
+    if (is_of_before) return absl::CancelledError("the call was cancelled");
     is_cancelled = true;
     if (absl::Status status = socket.Send({.kind = MessageKind::kRecord}); !status.ok())
       return status;
