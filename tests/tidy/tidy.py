@@ -226,38 +226,38 @@ def library_of(relative):
     return folder if folder in LIBRARIES else "strobe"
 
 
-def check_file_functions(root, base, is_one, library):
-    seen = {}
-    for path in cxx_files(root / base, (".cc",)):
-        where, relative = path.relative_to(root), path.relative_to(root / base)
-        if not is_one(relative):
-            continue
-        systems = SYSTEMS & {*relative.parts, relative.stem.split("_")[0]}
-        for number, function in source.file_functions(path.read_text()):
-            others = seen.setdefault((library(relative), function), [])
-            for other, other_systems in others:
-                if other != where and (not systems or not other_systems or systems == other_systems):
-                    yield f"{where}:{number}: {function} is a function of {other}, too: both may be in one unit of a unity build"
-            others.append((where, systems))
+# Each test of these folders is a program of its own.
+PROGRAM_FOLDERS = {"integration", "exceptions"}
+
+
+def meeting_files(root):
+    """(path, where it is, what it may be compiled into, its systems) of each source that may meet others in a unit of a unity build."""
+    for base in ("src", "tests"):
+        for path in cxx_files(root / base, (".cc",)):
+            relative = path.relative_to(root / base)
+            if base == "src":
+                group = None if relative.parts[0] == "examples" else library_of(relative)
+            else:
+                group = f"tests/{relative.parts[0]}" if path.stem.endswith("_test") and relative.parts[0] not in PROGRAM_FOLDERS else None
+            if group is not None:
+                yield path, path.relative_to(root), group, SYSTEMS & {*relative.parts, relative.stem.split("_")[0]}
 
 
 def check_units(root):
-    """Files of one library have names of their own: which of them meet in a unit depends on their number. Two systems' files never do."""
-    yield from check_file_functions(root, "src", lambda path: path.parts[0] != "examples", library_of)
-    # The tests of a folder are compiled into units, too.
-    yield from check_file_functions(root, "tests", lambda path: path.stem.endswith("_test"), lambda path: path.parts[0])
+    """Files that may meet have names and functions of their own: which meet depends on their number. Two systems' files never do."""
     seen = {}
-    for path in cxx_files(root / "src", (".cc",)):
-        where, relative = path.relative_to(root), path.relative_to(root / "src")
-        if relative.parts[0] == "examples":
-            continue
-        systems = SYSTEMS & set(relative.parts)
-        for number, name, definition in source.file_names(path.read_text()):
-            others = seen.setdefault((library_of(relative), name), [])
+    for path, where, group, systems in meeting_files(root):
+        text = path.read_text()
+        # Aliases of tests are short, and of one file: those that meet say so when they are compiled.
+        own = [(number, "name", name, definition) for number, name, definition in source.file_names(text)
+               if group in LIBRARIES | {"strobe"} or not definition.startswith("using ")]
+        own += [(number, "function", function, "") for number, function in source.file_functions(text)]
+        for number, kind, name, definition in own:
+            others = seen.setdefault((group, name), [])
             for other, other_systems, other_definition in others:
                 may_meet = not systems or not other_systems or systems == other_systems
                 if other != where and may_meet and not (definition == other_definition and definition.startswith("using ")):
-                    yield f"{where}:{number}: {name.rsplit('::')[-1]} is a name of {other}, too: both may be in one unit of a unity build"
+                    yield f"{where}:{number}: {name.rsplit('::')[-1]} is a {kind} of {other}, too: both may be in one unit of a unity build"
             others.append((where, systems, definition))
 
 

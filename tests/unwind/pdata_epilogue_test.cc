@@ -20,12 +20,12 @@ const Bytes kReleaseStack = {0x48, 0x83, 0xC4, 0x28};  // add rsp, 0x28
 const Bytes kReleaseFrame = {0x48, 0x8D, 0x65, 0x10};  // lea rsp, [rbp + 0x10]
 const Bytes kPopBase = {0x5D};                         // pop rbp
 const Bytes kPopSpecial = {0x5B};                      // pop rbx
-const Bytes kReturn = {0xC3};
+const Bytes kReturnByte = {0xC3};
 const Bytes kLeaveFrame = {0xC9};
 const Bytes kNop = {0x90};
 
 TEST(MatchEpilogueTest, KnowsTheFrameBeforeEachStep) {
-  const Bytes code = Join({kNop, kReleaseStack, kPopSpecial, kPopBase, kReturn});
+  const Bytes code = Join({kNop, kReleaseStack, kPopSpecial, kPopBase, kReturnByte});
   const std::optional<Epilogue> epilogue = MatchEpilogue(code, 1);
   ASSERT_TRUE(epilogue);
   ASSERT_EQ(epilogue->count, 4u);
@@ -45,14 +45,14 @@ TEST(MatchEpilogueTest, KnowsTheFrameBeforeEachStep) {
 }
 
 TEST(MatchEpilogueTest, TheStackPointerMayComeFromTheFrameRegister) {
-  const Bytes code = Join({kReleaseFrame, kPopBase, kReturn});
+  const Bytes code = Join({kReleaseFrame, kPopBase, kReturnByte});
   const std::optional<Epilogue> epilogue = MatchEpilogue(code, 0);
   ASSERT_TRUE(epilogue);
   EXPECT_EQ(epilogue->steps[0].frame.base, X86_64Encoding::kRbp);
   EXPECT_EQ(epilogue->steps[0].frame.offset, 0x18);
   EXPECT_EQ(epilogue->steps[0].frame.fp, 0x10);
   EXPECT_EQ(epilogue->steps[1].frame.base, X86_64Encoding::kRsp);
-  const std::optional<Epilogue> leave = MatchEpilogue(Join({kLeaveFrame, kReturn}), 0);
+  const std::optional<Epilogue> leave = MatchEpilogue(Join({kLeaveFrame, kReturnByte}), 0);
   ASSERT_TRUE(leave);
   EXPECT_EQ(leave->steps[0].frame.base, X86_64Encoding::kRbp);
   EXPECT_EQ(leave->steps[0].frame.offset, 8);
@@ -60,7 +60,7 @@ TEST(MatchEpilogueTest, TheStackPointerMayComeFromTheFrameRegister) {
 }
 
 TEST(MatchEpilogueTest, MayBeginAtAnyPop) {
-  const Bytes code = Join({kReleaseStack, kPopSpecial, kPopBase, kReturn});
+  const Bytes code = Join({kReleaseStack, kPopSpecial, kPopBase, kReturnByte});
   const std::optional<Epilogue> rest = MatchEpilogue(code, 5);
   ASSERT_TRUE(rest);
   EXPECT_EQ(rest->count, 2u);
@@ -69,7 +69,7 @@ TEST(MatchEpilogueTest, MayBeginAtAnyPop) {
 
 TEST(MatchEpilogueTest, MayGoOnElsewhereInTheFunction) {
   const Bytes jump = {0xEB, 0x02};  // behind two nops
-  const Bytes code = Join({kReleaseStack, jump, kNop, kNop, kPopBase, kReturn});
+  const Bytes code = Join({kReleaseStack, jump, kNop, kNop, kPopBase, kReturnByte});
   const std::optional<Epilogue> epilogue = MatchEpilogue(code, 0);
   ASSERT_TRUE(epilogue);
   EXPECT_EQ(epilogue->count, 2u) << "the rest is an epilogue of its own";
@@ -81,13 +81,13 @@ TEST(MatchEpilogueTest, MayGoOnElsewhereInTheFunction) {
 TEST(MatchEpilogueTest, OtherCodeIsNone) {
   const Bytes codes[] = {
       {},
-      kReturn,
-      Join({kNop, kReturn}),
+      kReturnByte,
+      Join({kNop, kReturnByte}),
       kReleaseStack,
       Join({kReleaseStack, kPopBase}),
-      Join({kReleaseStack, kPopBase, {0x31, 0xC0}, kReturn}),
-      Join({kReleaseStack, kPopBase, kReleaseStack, kReturn}),
-      Join({kReleaseStack, {0xEB, 0xFE}, kReturn}),  // a jump to itself
+      Join({kReleaseStack, kPopBase, {0x31, 0xC0}, kReturnByte}),
+      Join({kReleaseStack, kPopBase, kReleaseStack, kReturnByte}),
+      Join({kReleaseStack, {0xEB, 0xFE}, kReturnByte}),  // a jump to itself
   };
   for (std::size_t i = 0; i < std::size(codes); ++i) EXPECT_FALSE(MatchEpilogue(codes[i], 0)) << i;
   EXPECT_FALSE(MatchEpilogue(kPopBase, 1)) << "behind the function";
@@ -95,7 +95,9 @@ TEST(MatchEpilogueTest, OtherCodeIsNone) {
 }
 
 TEST(MatchEpilogueTest, IsBounded) {
-  const auto pops = [](std::size_t count) { return Join({Bytes(count, kPopBase[0]), kReturn}); };
+  const auto pops = [](std::size_t count) {
+    return Join({Bytes(count, kPopBase[0]), kReturnByte});
+  };
   const std::optional<Epilogue> longest = MatchEpilogue(pops(kMaxEpilogueInstructions - 1), 0);
   ASSERT_TRUE(longest);
   EXPECT_EQ(longest->count, kMaxEpilogueInstructions);
@@ -103,7 +105,7 @@ TEST(MatchEpilogueTest, IsBounded) {
 }
 
 TEST(MatchEpilogueTest, TheCallerSeesTheLastPopOfARegister) {
-  const Bytes code = Join({kPopBase, kPopBase, kReturn});
+  const Bytes code = Join({kPopBase, kPopBase, kReturnByte});
   const std::optional<Epilogue> epilogue = MatchEpilogue(code, 0);
   ASSERT_TRUE(epilogue);
   EXPECT_EQ(epilogue->steps[0].frame.fp, 8);

@@ -128,7 +128,8 @@ void AddPgo(CommandLine& line) {
   pgo->add_option("--format", request.format, "The format")->check(CLI::IsMember(names));
   line.AddDebugDirectories(*pgo);
   pgo->footer(footer +
-              "\n\nBuild the program with -g1 -fdebug-info-for-profiling (by GCC with -g), and keep that.\n"
+              "\n\nBuild the program with -g1 -fdebug-info-for-profiling, by GCC with -g, and keep "
+              "that.\n"
               "Samples are those of CPU time, unless --type says otherwise.");
 }
 

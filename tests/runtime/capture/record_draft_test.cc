@@ -21,7 +21,7 @@ using testing::ManualTraits;
 using Providers = ManualTraits::Providers;
 
 constexpr Address kBase = 0x70000;
-constexpr std::size_t kRingBytes = 4096;
+constexpr std::size_t kDraftRingBytes = 4096;
 
 class RecordDraftTest : public ::testing::Test {
  protected:
@@ -67,7 +67,7 @@ class RecordDraftTest : public ::testing::Test {
     return view;
   }
 
-  ThreadRegistry<ManualTraits> registry_{4, kRingBytes};
+  ThreadRegistry<ManualTraits> registry_{4, kDraftRingBytes};
   RegisteredThread<ManualTraits>* slot_ = nullptr;
 };
 
@@ -130,19 +130,19 @@ TEST_F(RecordDraftTest, ASliceFollowsTheFrames) {
 TEST_F(RecordDraftTest, OfAStackLongerThanTheRingThereIsWhatFits) {
   const std::array<std::int64_t, 2> weights{3, 500};
   RecordDraft draft = Begin({}, weights);
-  AddSliceOf(std::vector<Address>(kRingBytes, 1), draft);
+  AddSliceOf(std::vector<Address>(kDraftRingBytes, 1), draft);
   ASSERT_NE(draft.bytes, nullptr);
   WriteWords(draft.bytes + sizeof(RecordHeader), {}, weights);
   const RecordView view = Commit(draft);
   EXPECT_THAT(view.amounts, ElementsAre(3, 500));
-  EXPECT_GT(view.slice.size(), kRingBytes / 2);
+  EXPECT_GT(view.slice.size(), kDraftRingBytes / 2);
 }
 
 TEST_F(RecordDraftTest, WithoutRoomForTheSliceThereIsNoRecord) {
   const std::array<std::int64_t, 2> weights{3, 500};
   static_cast<void>(Commit(Begin({}, weights)));
   RecordDraft draft = Begin({}, weights);
-  AddSliceOf(std::vector<Address>(kRingBytes, 1), draft);
+  AddSliceOf(std::vector<Address>(kDraftRingBytes, 1), draft);
   EXPECT_EQ(draft.bytes, nullptr);
   channel().ring.Pop();
   EXPECT_EQ(channel().ring.used_bytes(), 0u);

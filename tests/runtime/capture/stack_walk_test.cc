@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using testing::ManualPlatform;
 using testing::ManualTraits;
 
-constexpr Address kPc = 0x401234;
+constexpr Address kWalkedPc = 0x401234;
 
 // A thread off its stack, and back.
 struct ForeignStack {
@@ -69,8 +69,8 @@ TEST(StackWalk, AStackThatIsNotTheThreadsOwnIsWalkedInACopy) {
   EXPECT_THAT(walk(0x402100, own_low, own_low + 32).first, ElementsAre(0x402100, 0x402003));
   ForeignStack::words = {
       0, 0, ForeignStack::kBase + 0x20, 0x401004, ForeignStack::kBase + 0x30, 0x401008, 0, 0};
-  EXPECT_THAT(walk(kPc, ForeignStack::kBase + 8, ForeignStack::kBase + 16).first,
-              ElementsAre(kPc, 0x401003, 0x401007));
+  EXPECT_THAT(walk(kWalkedPc, ForeignStack::kBase + 8, ForeignStack::kBase + 16).first,
+              ElementsAre(kWalkedPc, 0x401003, 0x401007));
   const auto [frames, shared] = walk(0x402100, own_low, own_low + 32);
   EXPECT_THAT(frames, ElementsAre(0x402100, 0x402003));
   EXPECT_EQ(shared, 0u) << "the record before was of another stack";

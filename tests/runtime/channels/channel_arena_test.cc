@@ -14,12 +14,12 @@ namespace {
 
 using Arena = ChannelArena<testing::ManualTraits>;
 using Channel = Arena::Channel;
-constexpr std::size_t kRingBytes = 4096;
+constexpr std::size_t kArenaRingBytes = 4096;
 
 class ChannelArenaTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    arena_ = Arena::Acquire(kRingBytes);
+    arena_ = Arena::Acquire(kArenaRingBytes);
     ASSERT_NE(arena_, nullptr);
     ASSERT_EQ(arena_->Channels(0).size(), Arena::kChannelsPerChunk);
   }
@@ -61,12 +61,12 @@ TEST_F(ChannelArenaTest, AReleasedArenaIsUsedAgainWithTheSameChannels) {
   Channel* const channel = arena_->Find(0);
   channel->token.use = 77;
   Arena::Release(arena_);
-  arena_ = Arena::Acquire(kRingBytes / 2);
+  arena_ = Arena::Acquire(kArenaRingBytes / 2);
   EXPECT_EQ(arena_, before);
   EXPECT_EQ(arena_->Channels(0).data(), channel);
   EXPECT_EQ(channel->token.use, 77)
       << "or a late signal of the former owner would be taken for the new one's";
-  EXPECT_EQ(arena_->RingMemory(0).size(), kRingBytes / 2);
+  EXPECT_EQ(arena_->RingMemory(0).size(), kArenaRingBytes / 2);
 }
 
 TEST_F(ChannelArenaTest, LargerRingsLeaveTheFormerChannelsToLateSignals) {
@@ -74,13 +74,13 @@ TEST_F(ChannelArenaTest, LargerRingsLeaveTheFormerChannelsToLateSignals) {
   channel->token.use = 77;
   channel->ring.Reset(arena_->RingMemory(1));
   Arena::Release(arena_);
-  arena_ = Arena::Acquire(4 * kRingBytes);
+  arena_ = Arena::Acquire(4 * kArenaRingBytes);
   EXPECT_EQ(arena_->Find(1), channel) << "before it is needed, nothing changes";
   Channel* const larger = &arena_->Channels(0)[1];
   EXPECT_NE(larger, channel);
   EXPECT_EQ(arena_->Find(1), larger);
   EXPECT_EQ(larger->token.use, 77);
-  EXPECT_EQ(arena_->RingMemory(1).size(), 4 * kRingBytes);
+  EXPECT_EQ(arena_->RingMemory(1).size(), 4 * kArenaRingBytes);
   // A capture that is under way there writes that no collector reads.
   ASSERT_NE(channel->ring.Reserve(100), nullptr);
   channel->ring.Commit(100);
@@ -95,7 +95,7 @@ TEST_F(ChannelArenaTest, EachChannelHasARingAndAMemoOfItsOwn) {
   places.push_back(std::as_writable_bytes(channels));
   for (Channel& channel : channels) {
     places.push_back(arena_->RingMemory(channel.token.index));
-    ASSERT_EQ(places.back().size(), kRingBytes);
+    ASSERT_EQ(places.back().size(), kArenaRingBytes);
     places.push_back(std::as_writable_bytes(std::span(&channel.memo(), 1)));
   }
   std::sort(places.begin(), places.end(),
@@ -125,11 +125,11 @@ TEST_F(ChannelArenaTest, TellsOfEachMarkOnce) {
 
 TEST_F(ChannelArenaTest, AsManyArenasAsTheHandlersTableHolds) {
   std::vector<Arena*> arenas;
-  while (Arena* arena = Arena::Acquire(kRingBytes)) arenas.push_back(arena);
+  while (Arena* arena = Arena::Acquire(kArenaRingBytes)) arenas.push_back(arena);
   EXPECT_EQ(arenas.size(), kMaxArenas - 1);
   for (Arena* arena : arenas) EXPECT_LT(arena->number(), kMaxArenas);
   Arena::Release(arenas.back());
-  Arena* const again = Arena::Acquire(kRingBytes);
+  Arena* const again = Arena::Acquire(kArenaRingBytes);
   EXPECT_EQ(again, arenas.back());
   for (Arena* arena : arenas) Arena::Release(arena);
 }

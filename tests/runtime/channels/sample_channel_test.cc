@@ -25,7 +25,7 @@ using Channel = SampleChannel<ManualTraits>;
 static_assert(std::is_trivially_copyable_v<SampleChannel<DefaultTraits>>);
 static_assert(sizeof(SampleChannel<DefaultTraits>) == 6 * kCacheLineBytes);
 
-constexpr std::size_t kRingBytes = 4096;
+constexpr std::size_t kChannelRingBytes = 4096;
 
 // A registered thread that has been sampled twice, on the calling thread.
 class CopiedChannel : public ::testing::Test {
@@ -48,7 +48,7 @@ class CopiedChannel : public ::testing::Test {
   }
   void TearDown() override { registry_.Unregister(thread_); }
 
-  ThreadRegistry<ManualTraits> registry_{4, kRingBytes};
+  ThreadRegistry<ManualTraits> registry_{4, kChannelRingBytes};
   RegisteredThread<ManualTraits>* thread_ = nullptr;
 };
 

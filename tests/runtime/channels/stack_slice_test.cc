@@ -24,7 +24,7 @@ using Chain = ChainUnwinder<CfiStep, FramePointerStep>;
 constexpr Address kFirstPiece = 0x10000;
 constexpr Address kPieceBytes = 0x1000;
 constexpr Address kFunctionBytes = 0x100;
-constexpr Address kBase = 0x7000;
+constexpr Address kSliceBase = 0x7000;
 constexpr Address kForeign = 0x90000;
 constexpr std::size_t kLots = 1 << 20;
 
@@ -100,13 +100,13 @@ class StackSliceTest : public ::testing::Test {
   // kRedZoneBytes below sp are there, as on any stack; `words` from sp on.
   static FakeStack Stack(std::vector<Address> words) {
     words.insert(words.begin(), kRedZoneBytes / 8, 0);
-    return FakeStack(kBase - kRedZoneBytes, std::move(words));
+    return FakeStack(kSliceBase - kRedZoneBytes, std::move(words));
   }
   const UnwindModules all_ = PieceTables(true, true);
   const NativeRegisters registers_ = [] {
     NativeRegisters registers;
     registers.pc = In(0, 2);
-    registers.sp = kBase;
+    registers.sp = kSliceBase;
     registers.fp = 1;
     return registers;
   }();
@@ -159,7 +159,7 @@ TEST_F(StackSliceTest, TheInnermostFramesRegistersComeAlong) {
   if (!std::is_same_v<NativeRegisters, X86_64Registers>)
     GTEST_SKIP() << "no function of this CPU is left by other registers";
   std::array<Address, kMaxGeneralRegisters> words{};
-  words[12] = kBase + 16;
+  words[12] = kSliceBase + 16;
   const NativeRegisters::GeneralRegisters general(words.data());
   NativeRegisters registers = registers_;
   registers.set_general_registers(&general);
@@ -171,7 +171,7 @@ TEST_F(StackSliceTest, TheInnermostFramesRegistersComeAlong) {
 }
 
 TEST_F(StackSliceTest, TheRedZoneMayLieBelowTheStack) {
-  const FakeStack stack(kBase, {0, In(1, 3), 0, 0, In(0, 4), 0, 0, 0, In(1, 0)});
+  const FakeStack stack(kSliceBase, {0, In(1, 3), 0, 0, In(0, 4), 0, 0, 0, In(1, 0)});
   const Trace pending = WalkWith(PieceTables(false, false), registers_, stack);
   const std::vector<std::byte> slice = SliceOf(pending, registers_, stack);
   const Trace finished = Finish(all_, slice, pending.frames);
@@ -187,9 +187,10 @@ TEST_F(StackSliceTest, AWalkThatEndsOnAnotherStackIsACoroutines) {
     slice.resize(writer.Write(slice.data(), 0, own));
     return Finish(all_, slice, pending.frames).walk.end;
   };
-  EXPECT_EQ(end_beside({.low = kBase, .high = stack_.end()}), StackEnd::kComplete);
+  EXPECT_EQ(end_beside({.low = kSliceBase, .high = stack_.end()}), StackEnd::kComplete);
   EXPECT_EQ(end_beside({}), StackEnd::kComplete) << "nothing is known of the thread's own";
-  EXPECT_EQ(end_beside({.low = kBase + 0x10000, .high = kBase + 0x20000}), StackEnd::kCoroutine);
+  EXPECT_EQ(end_beside({.low = kSliceBase + 0x10000, .high = kSliceBase + 0x20000}),
+            StackEnd::kCoroutine);
 }
 
 // A stack whose end nothing tells, as a coroutine's, or that of a thread that is not registered.
@@ -202,7 +203,7 @@ class EndlessStack : public FakeStack {
 TEST_F(StackSliceTest, IsCutWhereThereIsNoRoomForAStackWhoseEndNothingTells) {
   const EndlessStack stack(stack_);
   const Trace pending = WalkWith(PieceTables(false, false), registers_, stack);
-  const std::size_t all_bytes = sizeof(SliceHeader) + stack_.end() - (kBase - kRedZoneBytes);
+  const std::size_t all_bytes = sizeof(SliceHeader) + stack_.end() - (kSliceBase - kRedZoneBytes);
   for (const std::size_t room : {kLots, all_bytes - 8}) {
     const SliceWriter writer(registers_, pending.walk.stop, stack, room);
     std::vector<std::byte> slice(writer.bytes());

@@ -19,7 +19,7 @@ using Finds = HoldingUnwinder::Finds;
 
 constexpr std::uint64_t kId = 1;
 constexpr StackBounds kStack{.low = 0x700000, .high = 0x710000};
-constexpr Address kPc = 0x401000;
+constexpr Address kPolledPc = 0x401000;
 constexpr Address kSp = 0x70F000;
 constexpr Address kFp = 0x70F100;
 // So long after a round the next one is surely due.
@@ -38,7 +38,7 @@ class PolledStacksTest : public SessionTest {
       state.memory.Map(kStack.low, std::vector<std::uint8_t>(kStack.high - kStack.low));
     });
   }
-  static void Does(Kind kind, Address pc = kPc) {
+  static void Does(Kind kind, Address pc = kPolledPc) {
     ManualPlatform::With([&](auto& state) { state.activity[kId] = {kind, pc, kSp}; });
   }
   // The thread runs for so long just after each time that the system has told what it does.
@@ -56,7 +56,7 @@ class PolledStacksTest : public SessionTest {
   // The signal arrives, and the thread needs some time for it.
   static void Deliver(const ManualPlatform::Interruption& interruption) {
     NativeRegisters registers;
-    registers.pc = kPc;
+    registers.pc = kPolledPc;
     registers.sp = kSp;
     registers.fp = kFp;
     ManualPlatform::RunFor(kId, 5'000);
@@ -188,8 +188,8 @@ TEST_F(PolledStacksTest, OnlyWaitsHaveOffCpuTime) {
   ASSERT_EQ(profile.value_types.size(), 2U);
   EXPECT_EQ(SumByThread(profile, 0)["thread"], polled_ns_);
   EXPECT_EQ(SumByThread(profile, 1)["thread"], polled_ns_ - 10 * kRunNs);
-  EXPECT_EQ(SumOfLeaf(profile, kPc, 1), polled_ns_ - 10 * kRunNs);
-  EXPECT_EQ(SumOfLeaf(profile, kPc, 0), polled_ns_ / 2);
+  EXPECT_EQ(SumOfLeaf(profile, kPolledPc, 1), polled_ns_ - 10 * kRunNs);
+  EXPECT_EQ(SumOfLeaf(profile, kPolledPc, 0), polled_ns_ / 2);
   EXPECT_EQ(SumOfLeaf(profile, kRunsAt, 0), polled_ns_ / 2);
 }
 
@@ -212,7 +212,7 @@ TEST_F(PolledStacksTest, AStackThatWasSampledMeanwhileHasNoOffCpuTime) {
   EXPECT_GT(SumOfLeaf(profile, kRunsAt, kCpu), 0);
   EXPECT_EQ(SumOfLeaf(profile, kRunsAt, kOffCpu), 0);
   EXPECT_EQ(SumOfLeaf(profile, kRunsAt, kWall), 0);
-  EXPECT_GT(SumOfLeaf(profile, kPc, kOffCpu), 4 * kPollNs);
+  EXPECT_GT(SumOfLeaf(profile, kPolledPc, kOffCpu), 4 * kPollNs);
 }
 
 TEST_F(PolledStacksTest, AThreadNeverFoundWaitingHasItsOffCpuTimeAsAResidual) {
@@ -221,10 +221,10 @@ TEST_F(PolledStacksTest, AThreadNeverFoundWaitingHasItsOffCpuTimeAsAResidual) {
   for (int i = 0; i < 10; ++i) {
     const auto interruptions = Poll();
     ASSERT_EQ(interruptions.size(), 1U);
-    EXPECT_TRUE(ManualPlatform::Deliver(interruptions[0].payload, 0, kPc));
+    EXPECT_TRUE(ManualPlatform::Deliver(interruptions[0].payload, 0, kPolledPc));
   }
   const Profile profile = Finish();
-  EXPECT_EQ(SumOfLeaf(profile, kPc, 1), 0);
+  EXPECT_EQ(SumOfLeaf(profile, kPolledPc, 1), 0);
   EXPECT_EQ(SumOfPseudo(profile, PseudoFrame::kResidual, 1), polled_ns_ - 10'000);
 }
 
@@ -235,7 +235,7 @@ TEST_F(PolledStacksTest, AWaitThatIsInterruptedHasOffCpuTime) {
   ASSERT_EQ(interruptions.size(), 1U);
   Deliver(interruptions[0]);
   const Profile profile = Finish();
-  EXPECT_EQ(SumOfLeaf(profile, kPc, 1), polled_ns_ - ManualPlatform::ThreadCpuTimeNs(kId));
+  EXPECT_EQ(SumOfLeaf(profile, kPolledPc, 1), polled_ns_ - ManualPlatform::ThreadCpuTimeNs(kId));
   EXPECT_EQ(SumOfPseudo(profile, PseudoFrame::kResidual, 1), 0);
 }
 

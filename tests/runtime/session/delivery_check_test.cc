@@ -12,13 +12,13 @@ namespace strobe::internal {
 namespace {
 
 constexpr int kFirstSignal = 10;
-constexpr int kChosen = 23;
+constexpr int kChosenSignal = 23;
 
 // Threads that block signals, and handlers that are replaced.
-struct SignalPlatform : testing::ManualPlatform {
+struct DeliveryPlatform : testing::ManualPlatform {
   static inline std::uint64_t blocked = 0;
   static inline int installed = 0;
-  static int DefaultSignal() { return kChosen; }
+  static int DefaultSignal() { return kChosenSignal; }
   static std::uint64_t BlockedSignals(std::uint64_t /*thread_id*/) { return blocked; }
   static void SetSignalBlocked(int /*signal*/, bool /*is_blocked*/) {}
   static absl::Status InstallHandler(int signal) {
@@ -27,11 +27,11 @@ struct SignalPlatform : testing::ManualPlatform {
   }
 };
 struct SignalTraits : testing::ManualTraits {
-  using Platform = SignalPlatform;
+  using Platform = DeliveryPlatform;
 };
 using Registry = ThreadRegistry<SignalTraits>;
 
-struct FakeSession {
+struct CheckedSession {
   using Thread = Registry::Thread;
   [[nodiscard]] int signal() const { return used; }
   void set_signal(int signal) { used = signal; }
@@ -44,9 +44,9 @@ struct FakeSession {
 class DeliveryCheckTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    SignalPlatform::Reset();
-    SignalPlatform::blocked = 0;
-    SignalPlatform::installed = 0;
+    DeliveryPlatform::Reset();
+    DeliveryPlatform::blocked = 0;
+    DeliveryPlatform::installed = 0;
     ASSERT_TRUE(registry_.Open().ok());
     thread_ = *registry_.Register({.id = 1, .stack = {}}, "worker");
     thread_->is_attached = true;
@@ -70,8 +70,8 @@ class DeliveryCheckTest : public ::testing::Test {
   Registry registry_{100, 32 * 1024};
   CollectorCounters counters_;
   SignalInUse signal_;
-  FakeSession session_;
-  DeliveryCheck<SignalTraits, FakeSession> check_{session_, registry_, counters_, signal_};
+  CheckedSession session_;
+  DeliveryCheck<SignalTraits, CheckedSession> check_{session_, registry_, counters_, signal_};
   Registry::Thread* thread_ = nullptr;
 };
 
@@ -86,9 +86,9 @@ TEST_F(DeliveryCheckTest, SamplesThatComeNeedNothing) {
 TEST_F(DeliveryCheckTest, AHandlerThatWasReplacedIsSaidOnceAndThreadsGetAnotherSignal) {
   Replace();
   for (int i = 0; i < 3; ++i) CheckAfterWork(/*has_sample=*/false);
-  EXPECT_EQ(SignalPlatform::installed, kChosen);
-  EXPECT_EQ(session_.signal(), kChosen);
-  EXPECT_EQ(signal_.number, kChosen);
+  EXPECT_EQ(DeliveryPlatform::installed, kChosenSignal);
+  EXPECT_EQ(session_.signal(), kChosenSignal);
+  EXPECT_EQ(signal_.number, kChosenSignal);
   ASSERT_GE(session_.reattached.size(), 1u);
   EXPECT_EQ(session_.reattached[0], thread_);
   ASSERT_GE(Lines().size(), 1u);
@@ -97,10 +97,10 @@ TEST_F(DeliveryCheckTest, AHandlerThatWasReplacedIsSaidOnceAndThreadsGetAnotherS
 }
 
 TEST_F(DeliveryCheckTest, AThreadThatBeginsToBlockTheSignalIsAttachedAnew) {
-  SignalPlatform::blocked = std::uint64_t{1} << (kFirstSignal - 1);
+  DeliveryPlatform::blocked = std::uint64_t{1} << (kFirstSignal - 1);
   for (int i = 0; i < 5; ++i) CheckAfterWork(/*has_sample=*/false);
   ASSERT_EQ(session_.reattached.size(), 1u) << "once, when two checks in a row have seen it";
-  EXPECT_EQ(thread_->blocked_signals, SignalPlatform::blocked);
+  EXPECT_EQ(thread_->blocked_signals, DeliveryPlatform::blocked);
   EXPECT_FALSE(signal_.is_failing) << "the handler is not at fault";
 }
 

@@ -322,12 +322,12 @@ class TwoOutputsTest : public OutputThreadsTest {
 };
 
 // Takes windows of what was kept, too.
-struct WindowExporter : DestinationExporter {
+struct LaneWindowExporter : DestinationExporter {
   static constexpr bool kTakesWindows = true;
 };
-struct WindowTraits : ManualTraits {
+struct LaneWindowTraits : ManualTraits {
   using Outputs = OutputList<Output<testing::ArchetypeEncoder, DestinationExporter>,
-                             Output<TextEncoder, WindowExporter>>;
+                             Output<TextEncoder, LaneWindowExporter>>;
 };
 
 class WindowOutputsTest : public OutputThreadsTest {
@@ -346,10 +346,11 @@ class WindowOutputsTest : public OutputThreadsTest {
 
   Destination server_;
   Destination directory_;
-  OutputThreads<WindowTraits> worker_{
+  OutputThreads<LaneWindowTraits> worker_{
       ProfilerOptions{},
-      {.outputs = {{.exporter = DestinationExporter{&server_}},
-                   {.encoder = TextEncoder{"text"}, .exporter = WindowExporter{{&directory_}}}}}};
+      {.outputs = {
+           {.exporter = DestinationExporter{&server_}},
+           {.encoder = TextEncoder{"text"}, .exporter = LaneWindowExporter{{&directory_}}}}}};
 };
 
 TEST_F(WindowOutputsTest, OnlyTheOutputsThatTakeWindowsAreAsked) {

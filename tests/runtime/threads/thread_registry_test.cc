@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 using Registry = ThreadRegistry<testing::ManualTraits>;
 using Thread = Registry::Thread;
 
-constexpr std::size_t kRingBytes = 4096;
+constexpr std::size_t kRegistryRingBytes = 4096;
 
 std::vector<Thread*> Live(Registry& registry) {
   std::vector<Thread*> threads;
@@ -24,7 +24,7 @@ std::vector<Thread*> Live(Registry& registry) {
 }
 
 TEST(ThreadRegistry, AThreadKnowsItsThread) {
-  Registry registry(4, kRingBytes);
+  Registry registry(4, kRegistryRingBytes);
   const auto thread =
       registry.Register({.id = 7, .stack = {.low = 0x1000, .high = 0x2000}}, "worker");
   ASSERT_TRUE(thread.ok()) << thread.status();
@@ -39,7 +39,7 @@ TEST(ThreadRegistry, AThreadKnowsItsThread) {
 }
 
 TEST(ThreadRegistry, TheLimitIsAClearError) {
-  Registry registry(2, kRingBytes);
+  Registry registry(2, kRegistryRingBytes);
   const auto first = registry.Register({.id = 1, .stack = {}}, "1");
   ASSERT_TRUE(registry.Register({.id = 2, .stack = {}}, "2").ok());
   const auto third = registry.Register({.id = 3, .stack = {}}, "3");
@@ -67,7 +67,7 @@ struct EventTraits : testing::ManualTraits {
 };
 
 TEST(ThreadRegistry, SharedThreadsAreNoRegistrations) {
-  ThreadRegistry<EventTraits> registry(1, kRingBytes);
+  ThreadRegistry<EventTraits> registry(1, kRegistryRingBytes);
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(registry.Open().ok());
   const auto thread = registry.Register({.id = 1, .stack = {}}, "1");
   ASSERT_TRUE(thread.ok()) << thread.status();
@@ -87,7 +87,7 @@ TEST(ThreadRegistry, SharedThreadsAreNoRegistrations) {
 }
 
 TEST(ThreadRegistry, AnyThreadMayEndFirst) {
-  Registry registry(200, kRingBytes);
+  Registry registry(200, kRegistryRingBytes);
   std::vector<Thread*> threads;
   for (std::uint64_t i = 0; i < 150; ++i)
     threads.push_back(*registry.Register({.id = i, .stack = {}}, "t"));
@@ -99,7 +99,7 @@ TEST(ThreadRegistry, AnyThreadMayEndFirst) {
 }
 
 TEST(ThreadRegistry, WhileSomebodyCollectsAnEndedThreadWaitsForIt) {
-  Registry registry(4, kRingBytes);
+  Registry registry(4, kRegistryRingBytes);
   registry.BeginCollecting();
   Thread* const thread = *registry.Register({.id = 1, .stack = {}}, "one");
   thread->channel->counters.drops[0] = 5;
@@ -125,7 +125,7 @@ TEST(ThreadRegistry, WhileSomebodyCollectsAnEndedThreadWaitsForIt) {
 }
 
 TEST(ThreadRegistry, AReusedThreadBeginsWithAnEmptyRingAndNoCounters) {
-  Registry registry(1, kRingBytes);
+  Registry registry(1, kRegistryRingBytes);
   Thread* const thread = *registry.Register({.id = 1, .stack = {}}, "one");
   ASSERT_NE(thread->channel->ring.Reserve(8), nullptr);
   thread->channel->ring.Commit(8);
@@ -146,7 +146,7 @@ struct WithoutMemoryTraits : testing::ManualTraits {
 };
 
 TEST(ThreadRegistry, WithoutMemoryForARingAThreadIsRefused) {
-  ThreadRegistry<WithoutMemoryTraits> registry(4, kRingBytes);
+  ThreadRegistry<WithoutMemoryTraits> registry(4, kRegistryRingBytes);
   EXPECT_EQ(registry.Register({.id = 1, .stack = {}}, "one").status().code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(registry.live_count(), 0u);

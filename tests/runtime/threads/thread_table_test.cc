@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using Blocks = ThreadTable<testing::ManualTraits>;
 using Thread = Blocks::Thread;
 
-constexpr std::size_t kRingBytes = 4096;
+constexpr std::size_t kTableRingBytes = 4096;
 
 std::vector<Thread*> Marked(Blocks& blocks) {
   std::vector<Thread*> threads;
@@ -25,7 +25,7 @@ std::vector<Thread*> Marked(Blocks& blocks) {
 }
 
 TEST(ThreadTable, EachThreadHasAChannelOfItsOwn) {
-  Blocks blocks(kRingBytes);
+  Blocks blocks(kTableRingBytes);
   EXPECT_EQ(blocks.arena(), nullptr);
   ASSERT_TRUE(blocks.Open().ok());
   EXPECT_EQ(blocks.size(), 0u);
@@ -42,7 +42,7 @@ TEST(ThreadTable, EachThreadHasAChannelOfItsOwn) {
 }
 
 TEST(ThreadTable, OnlyMarkedThreadsAreVisitedAndOnlyOnce) {
-  Blocks blocks(kRingBytes);
+  Blocks blocks(kTableRingBytes);
   ASSERT_TRUE(blocks.Open().ok());
   ASSERT_TRUE(blocks.Grow().ok());
   const auto threads = *blocks.Grow();
@@ -54,17 +54,17 @@ TEST(ThreadTable, OnlyMarkedThreadsAreVisitedAndOnlyOnce) {
 
 TEST(ThreadTable, AMarkOfAnEarlierOwnerIsNoThread) {
   {
-    Blocks earlier(kRingBytes);
+    Blocks earlier(kTableRingBytes);
     ASSERT_TRUE(earlier.Open().ok());
     earlier.arena()->Mark(*earlier.Grow()->front().channel);
   }
-  Blocks blocks(kRingBytes);
+  Blocks blocks(kTableRingBytes);
   ASSERT_TRUE(blocks.Open().ok());
   EXPECT_THAT(Marked(blocks), ElementsAre());
 }
 
 TEST(ThreadTable, ACaptureInAnyThreadIsSeen) {
-  Blocks blocks(kRingBytes);
+  Blocks blocks(kTableRingBytes);
   ASSERT_TRUE(blocks.Open().ok());
   Thread& thread = blocks.Grow()->back();
   EXPECT_FALSE(blocks.IsCapturing());
@@ -76,10 +76,10 @@ TEST(ThreadTable, ACaptureInAnyThreadIsSeen) {
 TEST(ThreadTable, ThereAreAsManyAsThereAreArenas) {
   std::vector<std::unique_ptr<Blocks>> all;
   for (std::size_t i = 0; i < kMaxArenas; ++i) {
-    all.push_back(std::make_unique<Blocks>(kRingBytes));
+    all.push_back(std::make_unique<Blocks>(kTableRingBytes));
     ASSERT_TRUE(all.back()->Open().ok());
   }
-  Blocks one_too_many(kRingBytes);
+  Blocks one_too_many(kTableRingBytes);
   EXPECT_EQ(one_too_many.Open().code(), absl::StatusCode::kResourceExhausted);
   all.pop_back();
   EXPECT_TRUE(one_too_many.Open().ok());
