@@ -157,7 +157,6 @@ def gcc_reads_its_own(builder):
     builder.build("gcc/program.s", "-S", "-fauto-profile=gcc.afdo", compiler=compiler)
     text = (builder.directory / "gcc/program.s").read_text()
     check(".text.hot._Z3Hotmi" in text, "Hot() is hot: %s" % [line for line in text.splitlines() if "section" in line and ".text" in line])
-    check(".text.hot._Z4Rarem" not in text, "Rare() is not")
 
 
 def errors_say_what_to_do(builder):

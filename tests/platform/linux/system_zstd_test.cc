@@ -53,12 +53,15 @@ TEST_F(InflateZstdTest, IsLimited) {
 
 TEST_F(InflateZstdTest, DamagedContentIsRefused) {
   const std::span<const std::byte> whole = std::as_bytes(std::span(kZstdText));
+  const std::vector<std::byte> content = InflateZstd(whole, 1 << 20);
   for (std::size_t bytes = 0; bytes < whole.size(); ++bytes)
     EXPECT_TRUE(InflateZstd(whole.first(bytes), 1 << 20).empty()) << bytes;
   for (std::size_t at = 0; at < whole.size(); ++at) {
     std::vector<std::byte> damaged(whole.begin(), whole.end());
     damaged[at] ^= std::byte{0x10};
-    EXPECT_TRUE(InflateZstd(damaged, 1 << 20).empty()) << at;
+    // Not each bit of a head says anything of the content.
+    const std::vector<std::byte> found = InflateZstd(damaged, 1 << 20);
+    EXPECT_TRUE(found.empty() || found == content) << at;
   }
 }
 
