@@ -84,7 +84,6 @@ namespace {
 
 using testing::BurnCpu;
 using testing::CpuBounds;
-using testing::KeptProfile;
 using testing::KeptProfiles;
 using testing::RunInChild;
 using testing::RunRegistered;

@@ -118,7 +118,9 @@ absl::Status PerfReading::Take(Part& part, const PerfRecord& record) {
 absl::Status PerfReading::Inflate(Part& part, std::span<const std::byte> compressed) {
   while (true) {
     const auto bytes = part.zstd.Next(compressed);
-    if (!bytes.ok()) return bytes.status();
+    if (!bytes.ok())
+      return absl::Status(bytes.status().code(),
+                          absl::StrCat("compressed records: ", bytes.status().message()));
     if (bytes->empty()) return absl::OkStatus();
     inflated_bytes_ += bytes->size();
     if (inflated_bytes_ > kMaxInputBytes)
