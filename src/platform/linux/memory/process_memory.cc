@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "absl/strings/str_cat.h"
 #include "../files/small_file.h"
+#include "absl/strings/str_cat.h"
 
 namespace strobe::internal {
 
