@@ -14,6 +14,7 @@
 #include "absl/hash/hash.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "code_ranges.h"
 #include "strobe/base/amounts.h"
 
 namespace strobe::internal {
@@ -102,19 +103,12 @@ class BuildPlaces {
 
   void CountBytes(const SampledFunctions& functions, const SymbolFiles& files,
                   const SymbolSearch& search) {
-    std::vector<SampledFunctions::const_pointer> order;
-    for (const auto& function : functions) order.push_back(&function);
-    std::ranges::stable_sort(
-        order, [](const auto* a, const auto* b) { return a->second.amount > b->second.amount; });
-    std::vector<std::uint64_t> addresses;
-    for (const auto* function : order) {
-      const auto& [begin, sampled] = *function;
-      if (sampled.amount == 0 || sampled.end - begin > kMaxCountedBytes - addresses.size())
-        continue;
-      for (std::uint64_t at = begin; at < sampled.end; ++at) addresses.push_back(at);
+    std::vector<CodeRange> ranges;
+    for (const auto& [begin, sampled] : functions) {
+      if (sampled.amount != 0)
+        ranges.push_back({static_cast<double>(sampled.amount), begin, sampled.end});
     }
-    std::ranges::sort(addresses);
-    addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+    const std::vector<std::uint64_t> addresses = AddressesIn(std::move(ranges));
     absl::flat_hash_map<std::size_t, std::uint64_t> bytes;
     FindSourceFrames(module_, addresses, files, search,
                      [&](std::uint64_t /*address*/, std::span<const SourceFrame> frames) {

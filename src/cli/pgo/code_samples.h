@@ -14,8 +14,6 @@
 
 namespace strobe::internal {
 
-// The code of the functions with the largest amounts whose lines are read byte by byte.
-inline constexpr std::size_t kMaxCountedBytes = std::size_t{4} << 20;
 // Of more functions that are inlined into each other, none is known.
 inline constexpr std::size_t kMaxPlaceFrames = 64;
 
@@ -26,7 +24,7 @@ struct CodeSamples {
     std::string symbol{};               // of the function there; empty if unknown
     std::uint64_t symbol_bytes = 0;     // of the function; 0 if unknown
     std::int64_t amount = 0;            // of the samples whose innermost frame is here
-    // Of code in the same function that has the same frames; 0 if unknown: see kMaxCountedBytes.
+    // Of code in the same function that has the same frames; 0 if unknown: see kMaxReadBytes.
     std::uint64_t code_bytes = 0;
     bool is_entry = false;  // a function with this symbol begins here
   };

@@ -24,6 +24,11 @@ std::uint32_t WithoutFirstComponent(std::uint32_t packed) {
   return packed >> ((packed & 0x40) != 0 ? 14 : 7);
 }
 
+ClangDiscriminator Decoded(std::uint32_t discriminator, DiscriminatorKind kind) {
+  return kind == DiscriminatorKind::kClang ? ClangDiscriminator::Decode(discriminator)
+                                           : ClangDiscriminator{.base = discriminator};
+}
+
 struct PlacedLine {
   FunctionSamples* function = nullptr;
   LineLocation location;
@@ -59,10 +64,7 @@ class Maker {
     if (line.function == nullptr) return;
     if (place.amount > 0) {
       double& count = line.function->lines[line.location].count;
-      const std::uint32_t copies =
-          kind_ == DiscriminatorKind::kClang
-              ? ClangDiscriminator::Decode(place.frames.front().discriminator).copies
-              : 1;
+      const std::uint32_t copies = Decoded(place.frames.front().discriminator, kind_).copies;
       const double amount = static_cast<double>(place.amount) * copies;
       if (place.code_bytes > 0) {
         count += amount * kInstructionBytes / static_cast<double>(place.code_bytes);
@@ -79,12 +81,15 @@ class Maker {
     return found == line.function->lines.end() ? 0 : found->second.count;
   }
 
-  // Of lines, by the linkage names of what they called, and sums of the amounts.
+  // What a line called, by linkage names.
+  struct LineCalls {
+    std::map<std::string, double> amounts;
+    double amount = 0;  // of all of them
+    double count = 0;   // of the line, by its own samples
+  };
   struct Calls {
-    std::map<PlacedLine, std::map<std::string, double>> amounts;
+    std::map<PlacedLine, LineCalls> lines;
     std::map<std::string, double> amounts_of;  // of all calls of a function
-    std::map<PlacedLine, double> amounts_at;   // of all calls of a line
-    std::map<PlacedLine, double> counts;       // of lines, by their own samples
   };
 
   [[nodiscard]] Calls CollectCalls() const {
@@ -94,10 +99,11 @@ class Maker {
       if (line.function == nullptr || lines_[call.callee].function == nullptr) continue;
       const std::string& callee = code_.places[call.callee].frames.back().function;
       const auto amount = static_cast<double>(call.amount);
-      calls.amounts[line][callee] += amount;
+      LineCalls& of_line = calls.lines[line];
+      of_line.amounts[callee] += amount;
+      of_line.amount += amount;
+      of_line.count = CountOf(line);
       calls.amounts_of[callee] += amount;
-      calls.amounts_at[line] += amount;
-      calls.counts[line] = CountOf(line);
     }
     return calls;
   }
@@ -106,9 +112,9 @@ class Maker {
   void AddEntries(const Calls& calls) {
     for (const auto& [name, line] : entry_lines_) functions_[name].entries = CountOf(line);
     std::map<std::string, double> entries;
-    for (const auto& [line, callees] : calls.amounts) {
-      for (const auto& [callee, amount] : callees)
-        entries[callee] += CountOf(line) * amount / calls.amounts_at.at(line);
+    for (const auto& [line, of_line] : calls.lines) {
+      for (const auto& [callee, amount] : of_line.amounts)
+        entries[callee] += of_line.count * amount / of_line.amount;
     }
     for (const auto& [name, count] : entries) {
       double& known = functions_[name].entries;
@@ -152,17 +158,16 @@ class Maker {
   // Counts the calls that have no count, as far as that is known now. True if one has been found.
   bool CountCalls(const Calls& calls) {
     bool has_new = false;
-    for (const auto& [line, callees] : calls.amounts) {
-      const double count = calls.counts.at(line);
-      for (const auto& [callee, amount] : callees) {
+    for (const auto& [line, of_line] : calls.lines) {
+      for (const auto& [callee, amount] : of_line.amounts) {
         const double called =
-            std::max(count * amount / calls.amounts_at.at(line),
+            std::max(of_line.count * amount / of_line.amount,
                      functions_[callee].entries * amount / calls.amounts_of.at(callee));
         if (called == 0) continue;
         has_new |= line.function->lines[line.location].calls.try_emplace(callee, called).second;
       }
     }
-    for (const auto& [line, callees] : calls.amounts) {
+    for (const auto& [line, of_line] : calls.lines) {
       const auto found = line.function->lines.find(line.location);
       if (found == line.function->lines.end()) continue;
       double called = 0;
@@ -213,9 +218,7 @@ bool IsLocated(const SourceFrame& frame) {
 
 LineLocation LocationIn(const SourceFrame& frame, DiscriminatorKind kind) {
   return {.offset = (frame.line - frame.declaration_line) & kOffsetMask,
-          .discriminator = kind == DiscriminatorKind::kClang
-                               ? ClangDiscriminator::Decode(frame.discriminator).base
-                               : frame.discriminator};
+          .discriminator = Decoded(frame.discriminator, kind).base};
 }
 
 bool IsLocated(const CodeSamples::Place& place) {

@@ -32,13 +32,12 @@ class GccWriter {
  public:
   GccWriter(const FunctionSamplesMap& functions, double sample_amount)
       : scale_(functions, sample_amount) {
-    std::uint32_t count = 0;
     for (const auto& [name, function] : functions) {
       if (!(function.total() > 0)) continue;
-      ++count;
-      Add(name, function);
+      ++function_count_;
+      AddCounter(functions_, scale_.Of(function.entries));
+      AddBody(name, function);
     }
-    function_count_ = count;
   }
 
   [[nodiscard]] std::string Finish() const {
@@ -64,11 +63,6 @@ class GccWriter {
         names_.try_emplace(name, static_cast<std::uint32_t>(names_in_order_.size()));
     if (is_new) names_in_order_.push_back(found->first);
     return found->second;
-  }
-
-  void Add(const std::string& name, const FunctionSamples& function) {
-    AddCounter(functions_, scale_.Of(function.entries));
-    AddBody(name, function);
   }
 
   void AddLocation(LineLocation location) {

@@ -1,6 +1,5 @@
 #include "stale_lines.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -8,6 +7,7 @@
 
 #include "../../symbolize/images/image_names.h"
 #include "../../symbolize/names/source_frames.h"
+#include "code_ranges.h"
 #include "code_samples.h"
 
 namespace strobe::internal {
@@ -49,22 +49,15 @@ FunctionLocations LocationsOf(const FunctionSamplesMap& samples, const Module& b
     AddNames(function, names);
   }
   const FunctionTable functions = ReadElfNames(binary, files, search).functions;
-  std::vector<std::pair<double, FunctionTable::Function>> compared;  // with what each has
+  std::vector<CodeRange> compared;
   for (const FunctionTable::Function& function : functions.functions()) {
     const auto name = names.find(functions.NameOf(function));
     if (name == names.end()) continue;
     const auto found = samples.find(*name);
-    compared.emplace_back(found == samples.end() ? 0 : found->second.total(), function);
+    const double total = found == samples.end() ? 0 : found->second.total();
+    compared.push_back({total, function.address, function.end});
   }
-  std::ranges::stable_sort(compared,
-                           [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::vector<std::uint64_t> addresses;
-  for (const auto& [total, function] : compared) {
-    if (function.end - function.address > kMaxComparedBytes - addresses.size()) continue;
-    for (std::uint64_t at = function.address; at < function.end; ++at) addresses.push_back(at);
-  }
-  std::ranges::sort(addresses);
-  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  const std::vector<std::uint64_t> addresses = AddressesIn(std::move(compared));
   FunctionLocations locations;
   FindSourceFrames(binary, addresses, files, search,
                    [&](std::uint64_t /*address*/, std::span<const SourceFrame> frames) {

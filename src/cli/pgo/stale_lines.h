@@ -13,14 +13,11 @@
 
 namespace strobe::internal {
 
-// Code of more bytes than this is not compared. Functions with the largest counts come first.
-inline constexpr std::size_t kMaxComparedBytes = std::size_t{4} << 20;
-
 // The locations that have code, by the linkage names of functions.
 using FunctionLocations = std::map<std::string, std::set<LineLocation>>;
 
 // Of the functions that are in `samples`, and of what is inlined into them, as far as `binary` has
-// them. A function that is beyond kMaxComparedBytes is not there, as if the binary did not have it.
+// them. A function that is beyond kMaxReadBytes is not there, as if the binary did not have it.
 FunctionLocations LocationsOf(const FunctionSamplesMap& samples, const Module& binary,
                               const SymbolFiles& files, const SymbolSearch& search,
                               DiscriminatorKind kind);

@@ -44,7 +44,7 @@ struct ExportJob {
   Profile profile;
   bool is_filled = false;                  // whether `samples` have gone into `profile`
   std::optional<Symbols> symbols;          // made for the first output that sends the profile
-  std::shared_ptr<WindowOutcome> outcome;  // of a window; nullptr if nobody waits for it
+  std::shared_ptr<WindowOutcome> outcome;  // of a window that a caller waits for, else nullptr
   // The queue's own, from here on.
   std::uint64_t number = 0;            // of the jobs that were pushed, from 1
   std::int64_t amount = 0;             // of a period: its samples' sum, in the default value type
