@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "../../../platform/linux/files/system_library.h"
+#include "../../../platform/linux/files/system_zstd.h"
 
 namespace strobe::internal {
 namespace {
 
-// ZSTD_inBuffer and ZSTD_outBuffer of <zstd.h>, whose binary interface has not changed since
-// libzstd 1.0.
+// ZSTD_inBuffer and ZSTD_outBuffer of <zstd.h>.
 struct InBuffer {
   const void* bytes;
   std::size_t size;
@@ -21,7 +21,6 @@ struct OutBuffer {
   std::size_t position;
 };
 
-constexpr const char* kLibrary = "libzstd.so.1";
 constexpr std::size_t kChunkBytes = std::size_t{128} << 10;
 
 using CreateStream = void*();
@@ -30,10 +29,11 @@ using DecompressStream = std::size_t(void*, OutBuffer*, InBuffer*);
 using IsError = unsigned(std::size_t);
 
 struct Functions {
-  CreateStream* create = FindFunction<CreateStream>(kLibrary, "ZSTD_createDStream");
-  FreeStream* free = FindFunction<FreeStream>(kLibrary, "ZSTD_freeDStream");
-  DecompressStream* decompress = FindFunction<DecompressStream>(kLibrary, "ZSTD_decompressStream");
-  IsError* is_error = FindFunction<IsError>(kLibrary, "ZSTD_isError");
+  CreateStream* create = FindFunction<CreateStream>(kZstdLibrary, "ZSTD_createDStream");
+  FreeStream* free = FindFunction<FreeStream>(kZstdLibrary, "ZSTD_freeDStream");
+  DecompressStream* decompress =
+      FindFunction<DecompressStream>(kZstdLibrary, "ZSTD_decompressStream");
+  IsError* is_error = FindFunction<IsError>(kZstdLibrary, "ZSTD_isError");
 
   [[nodiscard]] bool are_there() const {
     return create != nullptr && free != nullptr && decompress != nullptr && is_error != nullptr;

@@ -5,9 +5,7 @@
 namespace strobe::internal {
 namespace {
 
-// ZSTD_decompress and ZSTD_isError of <zstd.h>, whose binary interface has not changed since
-// libzstd 1.0.
-constexpr const char* kZstdLibrary = "libzstd.so.1";
+// ZSTD_decompress and ZSTD_isError of <zstd.h>.
 using Decompress = std::size_t(void* out, std::size_t out_bytes, const void* in,
                                std::size_t in_bytes);
 using IsZstdError = unsigned(std::size_t result);
