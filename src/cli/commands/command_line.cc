@@ -119,7 +119,7 @@ CLI::App* CommandLine::AddReader(const char* name, const char* description,
       ->add_option_function<std::vector<std::string>>(
           "--label",
           [&filter](const std::vector<std::string>& texts) { TakeLabels(texts, filter); },
-          "Keep samples with this label: key=value")
+          "Keep samples with this label: key=value, or key=from..to for numbers")
       ->allow_extra_args(false);
   command->add_option("--from", filter.from_s,
                       "Keep samples from this many seconds after the first one on");

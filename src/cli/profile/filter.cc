@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <variant>
 
 #include "../../encode/row_texts.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "strobe/base/amounts.h"
 #include "ui/pattern.h"
@@ -30,12 +34,37 @@ std::vector<bool> MatchingStacks(const Profile& profile, const FunctionLines& li
   return stacks;
 }
 
+// "600..", "..9" and "60..600": the numbers from and to, both included. Nothing for other texts.
+struct NumberRange {
+  std::int64_t from = INT64_MIN;
+  std::int64_t to = INT64_MAX;
+
+  static std::optional<NumberRange> Parse(absl::string_view text) {
+    const std::size_t dots = text.find("..");
+    if (dots == text.npos) return std::nullopt;
+    const absl::string_view from = text.substr(0, dots);
+    const absl::string_view to = text.substr(dots + 2);
+    NumberRange range;
+    if (!from.empty() && !absl::SimpleAtoi(from, &range.from)) return std::nullopt;
+    if (!to.empty() && !absl::SimpleAtoi(to, &range.to)) return std::nullopt;
+    return range;
+  }
+};
+
+bool HasValue(const Label& label, const std::string& wanted) {
+  if (ValueText(label) == wanted) return true;
+  const auto* const number = std::get_if<std::int64_t>(&label.value);
+  if (number == nullptr) return false;
+  const std::optional<NumberRange> range = NumberRange::Parse(wanted);
+  return range && range->from <= *number && *number <= range->to;
+}
+
 bool HasLabel(const LabelSet& set, const std::pair<std::string, std::string>& wanted) {
   return std::ranges::any_of(set.labels(), [&](const Label& label) {
     // pprof files have '_' where a key had a space.
     std::string key = label.key;
     std::ranges::replace(key, ' ', '_');
-    return (label.key == wanted.first || key == wanted.first) && ValueText(label) == wanted.second;
+    return (label.key == wanted.first || key == wanted.first) && HasValue(label, wanted.second);
   });
 }
 
