@@ -74,6 +74,8 @@ TEST(Options, EveryVariableHasANameOfItsOwnAndReachesAField) {
       {"STROBE_KEEP_DUMP_SIGNAL", "10"},
       {"STROBE_KEEP_CPU_PERCENT", "150"},
       {"STROBE_KEEP_CPU_S", "2.5"},
+      {"STROBE_KEEP_MEMORY_BYTES", "1000000"},
+      {"STROBE_KEEP_MEMORY_GROWTH_BYTES", "2000000"},
       {"STROBE_KEEP_SLOW_SPANS", "1"},
       {"STROBE_SYMBOLS", "full"},
       {"STROBE_SYMBOL_TIME_S", "0.25"},
@@ -112,8 +114,10 @@ TEST(Options, EveryVariableHasANameOfItsOwnAndReachesAField) {
 
 TEST(Options, WhatWritesTheLastSecondsNeedsThatTheyAreKept) {
   EXPECT_TRUE(Validate({.keep = {.last_s = 30, .dump_signal = 10, .cpu_percent = 90}}).ok());
-  for (const KeepOptions& keep : {KeepOptions{.dump_signal = 10}, KeepOptions{.cpu_percent = 90},
-                                  KeepOptions{.slow_spans = true}})
+  for (const KeepOptions& keep :
+       {KeepOptions{.dump_signal = 10}, KeepOptions{.cpu_percent = 90},
+        KeepOptions{.memory_bytes = 1}, KeepOptions{.memory_growth_bytes = 1},
+        KeepOptions{.slow_spans = true}})
     EXPECT_THAT(std::string(Validate({.keep = keep}).message()), HasSubstr("keep.last_s is 0"));
   const ProfilerOptions twice{.sampling = {.toggle_signal = 12},
                               .keep = {.last_s = 30, .dump_signal = 12}};

@@ -143,8 +143,21 @@ struct KeepOptions {
   // two CPUs, 200. 0 for never.
   Option<double> cpu_percent = Option<double>::Default{0};
   Option<double> cpu_s = Option<double>::Default{5};
+  // Writes what is kept when the process's resident memory reaches so many bytes, and when it has
+  // grown by so many: since the session's start, then since the last such moment. 0 for never.
+  Option<std::int64_t> memory_bytes = Option<std::int64_t>::Default{0};
+  Option<std::int64_t> memory_growth_bytes = Option<std::int64_t>::Default{0};
   // True writes what is kept when a SlowSpan has ended after its threshold.
   Option<bool> slow_spans = Option<bool>::Default{false};
+
+  // The options that name a moment, and whether one of them is set.
+  static constexpr char kMoments[] =
+      "keep.dump_signal, keep.cpu_percent, keep.memory_bytes, keep.memory_growth_bytes and "
+      "keep.slow_spans";
+  [[nodiscard]] bool has_moments() const {
+    return *dump_signal != 0 || *cpu_percent > 0 || *memory_bytes > 0 || *memory_growth_bytes > 0 ||
+           *slow_spans;
+  }
 };
 
 struct ExporterOptions {

@@ -13,4 +13,7 @@ namespace strobe::internal {
 // thread. Empty on systems other than Linux.
 LabelSet ReadMachine(std::uint64_t process_id, const std::string& root = "");
 
+// The resident memory of a process in bytes; -1 if the system does not say it.
+std::int64_t ReadResidentBytes(std::uint64_t process_id);
+
 }  // namespace strobe::internal

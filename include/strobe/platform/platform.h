@@ -55,6 +55,7 @@ concept TellsOfThreads = requires(std::uint64_t number) {
 // * Available(): OK, or the reason why profiling cannot work here.
 // * CurrentThread(): the calling thread's id and stack. Cheap after a thread's first call.
 // * CurrentThreadId(), ProcessId(), ProgramName().
+// * ProcessMemoryBytes(), optional: the resident memory of this process; -1 if it is not known.
 // * MachineTags(), optional: labels of kMachineTags, for the profiles of the session that starts.
 // * EnvironmentVariable(name): its value, if it is set. In UTF-8 where the system's values are
 //   characters and not bytes. EnvironmentNames(prefix): the names of the variables that begin so.

@@ -72,6 +72,7 @@ constexpr Between<std::int64_t> kStack{0, 1073741824, "an integer from 0 to 1073
 constexpr Between<std::int64_t> kDrainPeriod{1, 10000, "an integer from 1 to 10000"};
 constexpr Between<std::int64_t> kMemory{1048576, 1099511627776,
                                         "an integer from 1048576 to 1099511627776"};
+constexpr Between<std::int64_t> kKeepMemory{0, 1099511627776, "an integer from 0 to 1099511627776"};
 constexpr Between<double> kKeepTime{0, 3600, "a number from 0 to 3600"};
 constexpr Between<double> kCpuPercent{0, 1000000, "a number from 0 to 1000000"};
 constexpr Path kDirectory{"a path of 1 to 4095 bytes"};
@@ -242,6 +243,14 @@ constexpr std::array kTable = {
     Row<&ProfilerOptions::keep, &KeepOptions::cpu_s, kKeepTime>(
         "STROBE_KEEP_CPU_S", "keep.cpu_s",
         "How many seconds the use of CPUs must be as high as keep.cpu_percent."),
+    Row<&ProfilerOptions::keep, &KeepOptions::memory_bytes, kKeepMemory>(
+        "STROBE_KEEP_MEMORY_BYTES", "keep.memory_bytes",
+        "Writes what is kept when the process's resident memory reaches so many bytes; 0 for "
+        "never."),
+    Row<&ProfilerOptions::keep, &KeepOptions::memory_growth_bytes, kKeepMemory>(
+        "STROBE_KEEP_MEMORY_GROWTH_BYTES", "keep.memory_growth_bytes",
+        "Writes what is kept when the process's resident memory has grown by so many bytes since "
+        "the start, or since the last such moment; 0 for never."),
     Row<&ProfilerOptions::keep, &KeepOptions::slow_spans, kSwitch>(
         "STROBE_KEEP_SLOW_SPANS", "keep.slow_spans", "Whether a slow span writes what is kept."),
     Row<&ProfilerOptions::symbols, &SymbolOptions::mode, kSymbolMode>(
@@ -338,11 +347,9 @@ absl::Status Validate(const ProfilerOptions& options) {
   if (absl::Status status = internal::CheckRows(OptionTable(), options); !status.ok())
     return status;
   if (absl::Status status = CheckSignals(options); !status.ok()) return status;
-  const bool needs_kept =
-      *options.keep.dump_signal != 0 || *options.keep.cpu_percent > 0 || *options.keep.slow_spans;
-  if (needs_kept && *options.keep.last_s <= 0) {
+  if (options.keep.has_moments() && *options.keep.last_s <= 0) {
     return absl::InvalidArgumentError(
-        "keep.last_s is 0: keep.dump_signal, keep.cpu_percent and keep.slow_spans need it");
+        absl::StrCat("keep.last_s is 0: ", KeepOptions::kMoments, " need it"));
   }
   const std::int64_t least = LeastRingBytes(*options.sampling.max_frames);
   if (*options.threads.ring_bytes < least) {

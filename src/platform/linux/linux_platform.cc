@@ -146,6 +146,9 @@ std::string LinuxPlatform::ProgramName() {
   const std::string path = internal::ProgramPath();
   return path.substr(path.find_last_of('/') + 1);
 }
+std::int64_t LinuxPlatform::ProcessMemoryBytes() {
+  return internal::ReadResidentBytes(ProcessId());
+}
 LabelSet LinuxPlatform::MachineTags() { return internal::ReadMachine(ProcessId()); }
 std::optional<std::string> LinuxPlatform::EnvironmentVariable(const char* name) {
   // Nothing for a program that has more rights than its user: the user's environment must not

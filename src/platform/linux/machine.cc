@@ -4,6 +4,7 @@
 #include <cpuid.h>
 #endif
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -163,6 +164,17 @@ LabelSet ReadMachine(std::uint64_t process_id, const std::string& root) {
   add_text("container_id", ContainerIdIn(groups));
   add_text("process_name", Stripped(ReadStart(process + "/comm")));
   return LabelSet(std::move(labels));
+}
+
+std::int64_t ReadResidentBytes(std::uint64_t process_id) {
+  // Pages: of all memory, and of the resident part.
+  const std::string pages = ReadStart(absl::StrCat("/proc/", process_id, "/statm"));
+  const std::size_t second = pages.find(' ');
+  if (second == pages.npos) return -1;
+  const std::size_t end = pages.find(' ', second + 1);
+  const std::optional<std::int64_t> resident =
+      NumberIn(std::string_view(pages).substr(second + 1, end - second - 1));
+  return resident ? *resident * sysconf(_SC_PAGESIZE) : -1;
 }
 
 }  // namespace strobe::internal

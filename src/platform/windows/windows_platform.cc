@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <intrin.h>
 #include <process.h>
+#include <psapi.h>
 #include <tlhelp32.h>
 
 #include <algorithm>
@@ -231,6 +232,12 @@ ThreadPoll WindowsPlatform::ThreadProbe::Poll() {
 
 std::int64_t WindowsPlatform::ProcessCpuTimeNs() {
   return CpuTimeOf(GetCurrentProcess(), &QueryProcessCycleTime, &GetProcessTimes);
+}
+
+std::int64_t WindowsPlatform::ProcessMemoryBytes() {
+  PROCESS_MEMORY_COUNTERS counters{};
+  if (K32GetProcessMemoryInfo(GetCurrentProcess(), &counters, sizeof(counters)) == 0) return -1;
+  return static_cast<std::int64_t>(counters.WorkingSetSize);
 }
 
 // Makes all that the collector would otherwise make at its first use, when other threads may wait

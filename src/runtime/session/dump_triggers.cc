@@ -30,6 +30,28 @@ std::optional<std::string> CpuTrigger::Check(const TriggerInput& input) {
   return reason;
 }
 
+std::optional<std::string> MemoryTrigger::Check(const TriggerInput& input) {
+  const std::int64_t now = input.memory_bytes;
+  if (!is_on() || now < 0) return std::nullopt;
+  constexpr double kMiB = 1 << 20;
+  if (!from_bytes_) {
+    from_bytes_ = now;
+    is_over_ = limit_bytes_ > 0 && now >= limit_bytes_;  // before the session
+  }
+  if (static_cast<double>(now) < kFallen * static_cast<double>(limit_bytes_)) is_over_ = false;
+  const bool has_reached = limit_bytes_ > 0 && now >= limit_bytes_ && !is_over_;
+  const bool has_grown = growth_bytes_ > 0 && now - *from_bytes_ >= growth_bytes_;
+  if (!has_reached && !has_grown) return std::nullopt;
+  // This may throw: then the moment comes again.
+  std::string reason =
+      has_reached ? absl::StrFormat("trigger: %.1f MiB of resident memory", now / kMiB)
+                  : absl::StrFormat("trigger: resident memory grew by %.1f MiB to %.1f MiB",
+                                    (now - *from_bytes_) / kMiB, now / kMiB);
+  is_over_ = is_over_ || has_reached;
+  if (has_grown) from_bytes_ = now;
+  return reason;
+}
+
 std::optional<std::string> SlowSpanTrigger::Check(const TriggerInput& input) {
   if (!is_on_) return std::nullopt;
   if (!last_) last_ = input.slow_spans;

@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -108,6 +111,18 @@ TEST(ReadMachineTest, OfThisProcessThereIsSomething) {
   EXPECT_GT(machine.Number("memory_bytes"), 0);
   EXPECT_FALSE(machine.Text("kernel").empty());
   EXPECT_FALSE(machine.Text("process_name").empty());
+}
+
+TEST(ReadResidentBytesTest, GrowsWithTheMemoryThatIsUsed) {
+  const auto own = static_cast<std::uint64_t>(getpid());
+  const std::int64_t before = ReadResidentBytes(own);
+  EXPECT_GT(before, 0);
+  constexpr std::size_t kBytes = std::size_t{64} << 20;
+  const std::unique_ptr<char[]> used(new char[kBytes]);
+  std::memset(used.get(), 1, kBytes);
+  asm volatile("" ::"r"(used.get()) : "memory");
+  EXPECT_GT(ReadResidentBytes(own), before + std::int64_t{kBytes / 2});
+  EXPECT_EQ(ReadResidentBytes(0), -1);
 }
 
 }  // namespace

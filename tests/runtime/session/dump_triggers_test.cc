@@ -57,6 +57,46 @@ TEST(CpuTrigger, IsOffByDefault) {
   EXPECT_EQ(process.Run(trigger, 60, 1000), 0);
 }
 
+constexpr std::int64_t kTriggerMiB = 1 << 20;
+
+TEST(MemoryTrigger, FiresOnceAtItsLimitAndAgainAfterItWasBelow) {
+  MemoryTrigger trigger({.memory_bytes = 100 * kTriggerMiB});
+  EXPECT_EQ(trigger.Check({.memory_bytes = 50 * kTriggerMiB}), std::nullopt);
+  EXPECT_EQ(trigger.Check({.memory_bytes = 101 * kTriggerMiB}),
+            "trigger: 101.0 MiB of resident memory");
+  EXPECT_EQ(trigger.Check({.memory_bytes = 99 * kTriggerMiB}), std::nullopt);
+  EXPECT_EQ(trigger.Check({.memory_bytes = 120 * kTriggerMiB}), std::nullopt);
+  EXPECT_EQ(trigger.Check({.memory_bytes = 89 * kTriggerMiB}), std::nullopt);
+  EXPECT_EQ(trigger.Check({.memory_bytes = -1}), std::nullopt) << "not known";
+  EXPECT_EQ(trigger.Check({.memory_bytes = 100 * kTriggerMiB}),
+            "trigger: 100.0 MiB of resident memory");
+}
+
+TEST(MemoryTrigger, WhatWasThereBeforeTheSessionIsNoMoment) {
+  MemoryTrigger trigger(
+      {.memory_bytes = 100 * kTriggerMiB, .memory_growth_bytes = 10 * kTriggerMiB});
+  EXPECT_EQ(trigger.Check({.memory_bytes = 200 * kTriggerMiB}), std::nullopt);
+  EXPECT_EQ(trigger.Check({.memory_bytes = 209 * kTriggerMiB}), std::nullopt);
+}
+
+TEST(MemoryTrigger, FiresAtEachGrowth) {
+  MemoryTrigger trigger({.memory_growth_bytes = 10 * kTriggerMiB});
+  EXPECT_EQ(trigger.Check({.memory_bytes = 50 * kTriggerMiB}), std::nullopt);
+  EXPECT_EQ(trigger.Check({.memory_bytes = 40 * kTriggerMiB}), std::nullopt);
+  EXPECT_EQ(trigger.Check({.memory_bytes = 60 * kTriggerMiB}),
+            "trigger: resident memory grew by 10.0 MiB to 60.0 MiB");
+  EXPECT_EQ(trigger.Check({.memory_bytes = 69 * kTriggerMiB}), std::nullopt);
+  EXPECT_EQ(trigger.Check({.memory_bytes = 75 * kTriggerMiB}),
+            "trigger: resident memory grew by 15.0 MiB to 75.0 MiB");
+}
+
+TEST(MemoryTrigger, IsOffByDefault) {
+  MemoryTrigger trigger(KeepOptions{});
+  EXPECT_FALSE(trigger.is_on());
+  EXPECT_EQ(trigger.Check({.memory_bytes = 0}), std::nullopt);
+  EXPECT_EQ(trigger.Check({.memory_bytes = std::int64_t{1} << 50}), std::nullopt);
+}
+
 TEST(SlowSpanTrigger, FiresForEachDrainThatFindsNewOnes) {
   SlowSpanTrigger trigger({.slow_spans = true});
   EXPECT_EQ(trigger.Check({.slow_spans = 100}), std::nullopt) << "they were before the session";

@@ -178,5 +178,14 @@ TEST_F(FlightRecorderTest, ATriggerIsAskedAfterEachDrainAndTheWindowHasItsReason
   EXPECT_THAT(job->profile.window, ::testing::EndsWith("; " + *reason));
 }
 
+TEST_F(FlightRecorderTest, MemoryIsLookedAtIfATriggerNeedsIt) {
+  options_.keep.memory_growth_bytes = 1 << 20;
+  BeginKeeping(10);
+  ManualPlatform::With([](ManualPlatform::State& state) { return state.memory_bytes = 5 << 20; });
+  EXPECT_EQ(Drain(), std::nullopt);
+  ManualPlatform::With([](ManualPlatform::State& state) { return state.memory_bytes = 7 << 20; });
+  EXPECT_EQ(Drain(), "trigger: resident memory grew by 2.0 MiB to 7.0 MiB");
+}
+
 }  // namespace
 }  // namespace strobe::internal

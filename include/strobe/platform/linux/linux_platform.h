@@ -63,6 +63,7 @@ struct LinuxPlatform {
   static std::uint64_t CurrentThreadId();
   static std::uint64_t ProcessId();
   static std::string ProgramName();
+  static std::int64_t ProcessMemoryBytes();
   // See kMachineTags.
   static LabelSet MachineTags();
   // Whether the program has more rights than the user who began it: setuid, setgid, file

@@ -71,6 +71,7 @@ struct WindowsPlatform {
   static std::vector<std::string> EnvironmentNames(std::string_view prefix);
   static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id);
   static std::int64_t ProcessCpuTimeNs();
+  static std::int64_t ProcessMemoryBytes();
   static std::vector<ProgramThread> ProgramThreads();
   static std::string ThreadName(std::uint64_t thread_id);
   static std::int64_t OwnCpuTimeNs();

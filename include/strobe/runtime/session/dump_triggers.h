@@ -1,5 +1,5 @@
 // DumpTrigger: the contract of what notices that a moment matters, so that the time before it is
-// written. CpuTrigger, SlowSpanTrigger, LimitTrigger: its models.
+// written. CpuTrigger, MemoryTrigger, SlowSpanTrigger, LimitTrigger: its models.
 #pragma once
 
 #include <concepts>
@@ -19,6 +19,7 @@ namespace STROBE_HIDDEN internal {
 struct TriggerInput {
   std::int64_t now_ns = 0;          // of the monotonic clock
   std::int64_t process_cpu_ns = 0;  // CPU time of the process, from any begin
+  std::int64_t memory_bytes = -1;   // resident memory of the process; -1 if it is not known
   std::uint64_t slow_spans = 0;     // that have ended: SlowSpans::added
   std::uint64_t limits = 0;         // ReachedLimits::count
 };
@@ -52,6 +53,26 @@ class CpuTrigger {
 };
 static_assert(DumpTrigger<CpuTrigger>);
 
+// The process's resident memory has reached a limit: fires once, and again after it has been below
+// kFallen of it. And it has grown: since the first Check, then since the last such moment.
+class MemoryTrigger {
+ public:
+  static constexpr double kFallen = 0.9;
+
+  explicit MemoryTrigger(const KeepOptions& options)
+      : limit_bytes_(*options.memory_bytes), growth_bytes_(*options.memory_growth_bytes) {}
+  // Whether it looks at TriggerInput::memory_bytes, which costs a read of a file.
+  [[nodiscard]] bool is_on() const { return limit_bytes_ > 0 || growth_bytes_ > 0; }
+  std::optional<std::string> Check(const TriggerInput& input);
+
+ private:
+  const std::int64_t limit_bytes_;   // 0: never
+  const std::int64_t growth_bytes_;  // 0: never
+  bool is_over_ = false;             // the limit, and has fired
+  std::optional<std::int64_t> from_bytes_;
+};
+static_assert(DumpTrigger<MemoryTrigger>);
+
 // A SlowSpan has ended after its threshold.
 class SlowSpanTrigger {
  public:
@@ -82,7 +103,11 @@ class DumpTriggers {
   static constexpr std::int64_t kMinDumpPeriodNs = 60'000'000'000;
 
   explicit DumpTriggers(const KeepOptions& options)
-      : triggers_(CpuTrigger(options), SlowSpanTrigger(options), LimitTrigger(options)) {}
+      : triggers_(CpuTrigger(options), MemoryTrigger(options), SlowSpanTrigger(options),
+                  LimitTrigger(options)) {}
+
+  // Whether Check needs TriggerInput::memory_bytes.
+  [[nodiscard]] bool needs_memory() const { return std::get<MemoryTrigger>(triggers_).is_on(); }
 
   // The reason for a dump, if its moment has come. Asks each trigger. Returns the same reason again
   // until EndMoment: a moment whose dump fails now has one later.
@@ -99,7 +124,7 @@ class DumpTriggers {
   [[nodiscard]] std::uint64_t skipped() const { return skipped_; }
 
  private:
-  std::tuple<CpuTrigger, SlowSpanTrigger, LimitTrigger> triggers_;
+  std::tuple<CpuTrigger, MemoryTrigger, SlowSpanTrigger, LimitTrigger> triggers_;
   std::optional<std::string> reason_;
   std::optional<std::int64_t> last_dump_ns_;
   std::uint64_t skipped_ = 0;

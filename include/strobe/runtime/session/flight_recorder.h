@@ -70,6 +70,7 @@ class FlightRecorder {
     static_cast<void>(counters_.HasMemoryFor([&] {
       reason = triggers_->Check({.now_ns = now_ns,
                                  .process_cpu_ns = counters_.process_cpu_ns.load(),
+                                 .memory_bytes = MemoryBytes(),
                                  .slow_spans = ProcessSlowSpans().added(),
                                  .limits = ReachedLimits::count()});
     }));
@@ -110,6 +111,12 @@ class FlightRecorder {
   }
 
  private:
+  // -1 if no trigger needs it, or the platform does not know it.
+  [[nodiscard]] std::int64_t MemoryBytes() const {
+    if constexpr (requires { Traits::Platform::ProcessMemoryBytes(); })
+      return triggers_->needs_memory() ? Traits::Platform::ProcessMemoryBytes() : -1;
+    return -1;
+  }
   // If memory runs out, what is kept until now does not meet what comes: it is forgotten.
   void EndSlice(std::int64_t now_ns) {
     bool is_kept = false;

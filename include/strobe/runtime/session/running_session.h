@@ -64,9 +64,7 @@ class RunningSession {
         counters_(counters),
         maker_(maker),
         has_machine_tags_(*options.exporter.machine_tags),
-        wants_windows_(*options.keep.last_s > 0 &&
-                       (*options.keep.dump_signal != 0 || *options.keep.cpu_percent > 0 ||
-                        *options.keep.slow_spans)),
+        wants_windows_(*options.keep.last_s > 0 && options.keep.has_moments()),
         stop_timeout_(StopTimeout(options.exporter)),
         session_(options, registry, code, counters, signal.number.load(std::memory_order_relaxed),
                  parts.providers),
@@ -223,9 +221,8 @@ class RunningSession {
   void WarnOfWindows() const {
     if (!wants_windows_ || Worker::kTakesWindows) return;
     static_cast<void>(HasMemoryFor([] {
-      Traits::Platform::WriteLine(
-          "strobe: keep.dump_signal, keep.cpu_percent and keep.slow_spans write nothing: " +
-          std::string(NoOutputTakesWindows().message()));
+      Traits::Platform::WriteLine(absl::StrCat(
+          "strobe: ", KeepOptions::kMoments, " write nothing: ", NoOutputTakesWindows().message()));
     }));
   }
 

@@ -69,9 +69,10 @@ struct ManualPlatform : ArchetypePlatform {
     HandlerState handler = HandlerState::kOurs;
     std::uint64_t module_version = 0;
     std::vector<Module> modules;
-    int module_listings = 0;                            // calls of Modules
-    std::map<std::uint64_t, std::int64_t> cpu_ns;       // by thread id
-    std::int64_t own_cpu_ns = 0;                        // of the profiler's threads
+    int module_listings = 0;                       // calls of Modules
+    std::map<std::uint64_t, std::int64_t> cpu_ns;  // by thread id
+    std::int64_t own_cpu_ns = 0;                   // of the profiler's threads
+    std::int64_t memory_bytes = -1;
     std::map<std::uint64_t, std::string> thread_names;  // by thread id
     std::set<std::uint64_t> ended;                      // ids of threads that live no more
     std::map<std::uint64_t, std::int64_t> wait_count;   // by thread id
@@ -165,6 +166,9 @@ struct ManualPlatform : ArchetypePlatform {
       ++state.clock_reads;
       return state.cpu_ns[thread_id];
     });
+  }
+  static std::int64_t ProcessMemoryBytes() {
+    return With([](State& state) { return state.memory_bytes; });
   }
   static std::int64_t ProcessCpuTimeNs() {
     return With([](State& state) {

@@ -116,6 +116,7 @@ struct WorkerPlatform : LinuxPlatform {
 
   static std::uint64_t ProcessId();
   static std::string ProgramName();
+  static std::int64_t ProcessMemoryBytes();
   static LabelSet MachineTags();
   // The kernel brings the clock of a running thread up to date, for other processes, at its ticks
   // only. That of a thread of the worker is 0: it takes no time of the program.

@@ -274,6 +274,7 @@ std::shared_ptr<const UnwindTable> WorkerPlatform::ShareTable(const Module& modu
 
 std::uint64_t WorkerPlatform::ProcessId() { return served_program->program.process_id; }
 std::string WorkerPlatform::ProgramName() { return served_program->program.name; }
+std::int64_t WorkerPlatform::ProcessMemoryBytes() { return ReadResidentBytes(ProcessId()); }
 LabelSet WorkerPlatform::MachineTags() { return ReadMachine(ProcessId()); }
 
 std::int64_t WorkerPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
