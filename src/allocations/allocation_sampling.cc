@@ -11,7 +11,9 @@
 
 #include "../platform/own_threads.h"
 #include "sampled_allocations.h"
+#include "strobe/aggregate/label_table.h"
 #include "strobe/allocations/live_heap.h"
+#include "strobe/clock/system_clock.h"
 #include "strobe/platform/fork_safe_mutex.h"
 #include "strobe/platform/native.h"
 #include "strobe/provider/amount_sampler.h"
@@ -48,6 +50,11 @@ void UseHeap(LiveHeap& heap, std::uint64_t process) {
   heap_process.store(process, std::memory_order_release);
   live_blocks->Use(heap.blocks);
   heap.stacks.Clear();
+  for (std::size_t i = 0; i < LiveHeap::kAges_s.size(); ++i) {
+    const std::uint64_t labels =
+        ProcessLabels().Intern({{LiveHeap::kAgeLabel, LiveHeap::kAges_s[i]}});
+    heap.age_labels[i].store(labels, std::memory_order_relaxed);
+  }
   LiveHeap::OfProcess().store(&heap, std::memory_order_release);
 }
 
@@ -87,8 +94,10 @@ void* TakeAllocation(void* block, std::size_t size) noexcept {
     const bool keeps_block = keeps_live_blocks.load(std::memory_order_relaxed) && MayWriteHeap();
     StackKeeper keeper{.table = HeapInUse().stacks};
     if (use.Record(amounts, keeps_block ? &keeper : nullptr) && keeps_block) {
-      live_blocks->Add(block,
-                       {.objects = amounts.count, .bytes = amounts.total, .stack = keeper.number});
+      live_blocks->Add(block, {.objects = amounts.count,
+                               .bytes = amounts.total,
+                               .stack = keeper.number,
+                               .birth_ns = SystemClock().MonotonicNs()});
     }
   }
   errno = saved_errno;
@@ -148,6 +157,7 @@ AllocationStats CollectAllocationStats() {
   return {.untaken_objects = untaken.count,
           .untaken_bytes = untaken.total,
           .blocks_refused = live_blocks->refused(),
+          .peak_blocks_refused = live_blocks->peak_dropped(),
           .stacks_refused = HeapInUse().stacks.refused()};
 }
 

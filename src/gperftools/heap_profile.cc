@@ -110,7 +110,7 @@ absl::Status HeapProfile::Start(const std::string& prefix) {
   if (RunsHere()) return absl::OkStatus();
   if (is_running_) EndAllocations();  // the parent's
   is_running_ = false;
-  sum_->Begin({.levels = {"inuse_objects", "inuse_space"}});
+  sum_->Begin({.levels = {"peak_objects", "peak_space", "inuse_objects", "inuse_space"}});
   prefix_ = NativePlatform::Directories().AbsolutePath(prefix);
   allocated_bytes_.store(0);
   next_check_bytes_.store(check_bytes_);

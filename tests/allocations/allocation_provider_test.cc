@@ -1,7 +1,10 @@
 #include "strobe/allocations/allocation_provider.h"
 
+#include <cstddef>
+#include <string>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "strobe/provider/provider_list.h"
 #include "strobe/provider/wall_time_provider.h"
@@ -12,15 +15,14 @@ namespace {
 TEST(AllocationProvider, HasTheNamesOfPprof) {
   using List = ProviderList<WallTimeProvider, AllocationProvider>;
   const auto types = List::AllValueTypes();
-  ASSERT_EQ(types.size(), 5U);
-  EXPECT_EQ(std::string_view(types[1].type), "alloc_objects");
-  EXPECT_EQ(std::string_view(types[1].unit), "count");
-  EXPECT_EQ(std::string_view(types[2].type), "alloc_space");
-  EXPECT_EQ(std::string_view(types[2].unit), "bytes");
-  EXPECT_EQ(std::string_view(types[3].type), "inuse_objects");
-  EXPECT_EQ(std::string_view(types[3].unit), "count");
-  EXPECT_EQ(std::string_view(types[4].type), "inuse_space");
-  EXPECT_EQ(std::string_view(types[4].unit), "bytes");
+  ASSERT_EQ(types.size(), 7U);
+  std::size_t i = 1;
+  for (const std::string_view what : {"alloc", "peak", "inuse"}) {
+    EXPECT_EQ(types[i].type, absl::StrCat(std::string(what), "_objects"));
+    EXPECT_EQ(std::string_view(types[i++].unit), "count");
+    EXPECT_EQ(types[i].type, absl::StrCat(std::string(what), "_space"));
+    EXPECT_EQ(std::string_view(types[i++].unit), "bytes");
+  }
   EXPECT_TRUE(List::kBringsEvents);
 }
 

@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -315,6 +316,47 @@ TEST(AllocationSampling, ShowsWhatIsLiveAtTheEndOfEachProfile) {
   ASSERT_EQ(profiler.Flush(), absl::OkStatus());
   profile = KeptProfiles::Take().back().profile;
   EXPECT_EQ(LiveSum(profile, "inuse_objects", {reinterpret_cast<const void*>(&GrowBlock)}), 0);
+}
+
+// With each allocation sampled, sums are exact.
+TEST(AllocationSampling, ShowsWhatWasLiveAtThePeakAndHowOldBlocksAre) {
+  KeptProfiles::Take();
+  AllocationProfiler profiler({.sampling = {.cpu_frequency_hz = 0},
+                               .threads = {.ring_bytes = 1 << 22},
+                               .exporter = {.period_s = 600}});
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  const AllocationSampling sampling(profiler, {.interval_bytes = 1});
+  const auto registration = profiler.RegisterThread("main");
+  const void* const make = BeginOf(MakeBlock);
+  WarmUp(profiler);
+  constexpr std::size_t kSize = 1 << 20;  // what the test itself allocates is less in all
+  constexpr std::size_t kBlocks = 50;
+  std::vector<void*> blocks;
+  for (std::size_t i = 0; i < kBlocks; ++i) blocks.push_back(Make(kSize));
+  std::free(blocks.back());
+  blocks.pop_back();
+  void* const later = Make(kSize / 2);
+  for (void* const block : blocks) std::free(block);
+  for (int i = 0; i < 2; ++i) {  // since the sampling began, in each period
+    ASSERT_EQ(profiler.Flush(), absl::OkStatus());
+    const Profile profile = KeptProfiles::Take().back().profile;
+    EXPECT_EQ(testing::CheckProfile(profile), "");
+    EXPECT_EQ(LiveSum(profile, "peak_space", {make}), kBlocks * kSize);
+    EXPECT_EQ(LiveSum(profile, "peak_objects", {make}), kBlocks);
+    EXPECT_EQ(LiveSum(profile, "inuse_space", {make}), kSize / 2) << "the later one";
+    const auto live = static_cast<std::size_t>(testing::ColumnOf(profile, "inuse_space"));
+    const auto peak = static_cast<std::size_t>(testing::ColumnOf(profile, "peak_space"));
+    for (std::size_t row = 0; row < profile.samples.size(); ++row) {
+      const Label* const age = profile.Labels(row).Find("age_s");
+      if (profile.Values(row)[live] > 0) {
+        ASSERT_NE(age, nullptr);
+        EXPECT_LE(std::get<std::int64_t>(age->value), 3600);
+      } else if (profile.Values(row)[peak] > 0) {
+        EXPECT_EQ(age, nullptr) << "it is freed";
+      }
+    }
+  }
+  std::free(later);
 }
 
 // No table is built when it is allocated: the collector finishes its stack.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "strobe/allocations/live_blocks.h"
 
 namespace strobe::internal {
 namespace {
@@ -23,8 +24,9 @@ struct Seen {
 
 std::vector<Seen> Visited(const LiveHeap& heap) {
   std::vector<Seen> seen;
-  heap.Visit([&](std::span<const Address> leaf_first, StackEnd end, const SampledAmounts& amounts) {
-    seen.push_back({{leaf_first.begin(), leaf_first.end()}, end, amounts});
+  heap.Visit(0, [&](const LiveHeap::Seen& block) {
+    if (!block.is_live) return;
+    seen.push_back({{block.leaf_first.begin(), block.leaf_first.end()}, block.end, block.amounts});
   });
   return seen;
 }
@@ -56,10 +58,10 @@ TEST(LiveHeap, BlocksBeyondTheLimitOfFramesKeepTheirAmounts) {
     ASSERT_TRUE(blocks->Add(reinterpret_cast<void*>(i * 16), {1, 16, stack}));
   std::size_t shown = 0;
   std::size_t all = 0;
-  heap->Visit([&](std::span<const Address> leaf_first, StackEnd, const SampledAmounts& amounts) {
+  heap->Visit(0, [&](const LiveHeap::Seen& block) {
     ++all;
-    shown += leaf_first.empty() ? 0 : 1;
-    ASSERT_EQ(amounts, (SampledAmounts{1, 16}));
+    shown += block.leaf_first.empty() ? 0 : 1;
+    ASSERT_EQ(block.amounts, (SampledAmounts{1, 16}));
   });
   EXPECT_EQ(all, kShown + 10);
   EXPECT_EQ(shown, kShown);
@@ -78,6 +80,31 @@ TEST(LiveHeap, AFurtherUseBeginsEmpty) {
   EXPECT_EQ(Visited(*second).size(), 1U);
   blocks->Use(first->blocks);
   EXPECT_TRUE(Visited(*first).empty());
+}
+
+TEST(LiveHeap, ShowsThePeakAndTheAge) {
+  constexpr std::int64_t kSecond_ns = 1'000'000'000;
+  const auto heap = std::make_unique<LiveHeap>();
+  for (std::size_t i = 0; i < heap->age_labels.size(); ++i) heap->age_labels[i] = 100 + i;
+  const auto blocks = std::make_unique<LiveBlocks<>>();
+  blocks->Use(heap->blocks);
+  constexpr std::int64_t kNow_ns = 10'000 * kSecond_ns;
+  // By seconds of age: 3600 and more, 600, 60, 10, 1, 0, of later than now, unknown.
+  const std::vector<std::int64_t> births_s{1,    6400, 6401,   9400,   9940,
+                                           9990, 9999, 10'000, 10'001, 0};
+  for (std::size_t i = 0; i < births_s.size(); ++i) {
+    ASSERT_TRUE(blocks->Add(reinterpret_cast<void*>(16 * (i + 1)),
+                            {1, static_cast<std::int64_t>(i + 1), 0, births_s[i] * kSecond_ns}));
+  }
+  blocks->Remove(reinterpret_cast<void*>(16));
+  std::vector<std::uint64_t> labels(births_s.size());
+  heap->Visit(kNow_ns, [&](const LiveHeap::Seen& block) {
+    EXPECT_TRUE(block.is_of_peak);
+    EXPECT_EQ(block.is_live, block.amounts.total != 1);
+    labels[static_cast<std::size_t>(block.amounts.total - 1)] = block.labels;
+  });
+  EXPECT_EQ(labels, (std::vector<std::uint64_t>{kNoContext, 105, 104, 104, 103, 102, 101, 100, 100,
+                                                kNoContext}));
 }
 
 // In a fork's child of a program whose worker sees the heap.
@@ -103,12 +130,12 @@ TEST(LiveHeap, BelievesNothingThatStandsInIt) {
       const auto word = static_cast<std::uint32_t>(random() % range);
       std::memcpy(bytes + i, &word, sizeof(word));
     }
-    heap->Visit(
-        [&](std::span<const Address> leaf_first, StackEnd end, const SampledAmounts& amounts) {
-          ASSERT_LE(leaf_first.size(), kMaxFramesLimit);
-          ASSERT_LT(static_cast<std::size_t>(end), kStackEndCount);
-          ASSERT_TRUE(amounts.total >= 0 && amounts.total <= LiveHeap::kMaxBytes);
-        });
+    heap->Visit(0, [&](const LiveHeap::Seen& block) {
+      ASSERT_TRUE(block.is_live || block.is_of_peak);
+      ASSERT_LE(block.leaf_first.size(), kMaxFramesLimit);
+      ASSERT_LT(static_cast<std::size_t>(block.end), kStackEndCount);
+      ASSERT_TRUE(block.amounts.total >= 0 && block.amounts.total <= LiveHeap::kMaxBytes);
+    });
   }
 }
 

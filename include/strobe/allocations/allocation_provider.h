@@ -19,11 +19,14 @@ namespace strobe {
 struct AllocationProvider {
   static constexpr bool kBringsEvents = true;
   static constexpr bool kHasLevels = true;
-  // The last two are what is live when a profile's time ends. The blocks of all threads are in the
-  // rows of one thread, which is called "[live]".
+  // The last two are what is live when a profile's time ends; the two before, what was live when
+  // most bytes were, since the sampling began. The blocks of all threads are in the rows of one
+  // thread, which is called "[live]". What is live has the label "age_s": the largest of 0, 1, 10,
+  // 60, 600 and 3600 that is not more than the seconds since the block was allocated.
   static constexpr bool kBringsNoFiles = true;
-  static constexpr std::array<ValueType, 4> kValueTypes{
+  static constexpr std::array<ValueType, 6> kValueTypes{
       ValueType{"alloc_objects", "count"}, ValueType{"alloc_space", "bytes"},
+      ValueType{"peak_objects", "count"},  ValueType{"peak_space", "bytes"},
       ValueType{"inuse_objects", "count"}, ValueType{"inuse_space", "bytes"}};
   [[nodiscard]] bool enabled() const { return true; }
 

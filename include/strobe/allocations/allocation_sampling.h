@@ -31,7 +31,7 @@ struct AllocationOptions {
   // The mean distance in bytes of sampled points, from 1 to 2^40. An estimate of n samples has a
   // relative standard error of 1 / sqrt(n).
   std::int64_t interval_bytes = 512 << 10;
-  // False leaves inuse_objects and inuse_space at 0.
+  // False leaves the values of `inuse` and `peak` at 0.
   bool live_heap = true;
 };
 
@@ -42,6 +42,9 @@ struct AllocationStats {
   std::int64_t untaken_bytes = 0;
   // Sampled live blocks beyond the limit (internal::LiveBlocks): they are not in the inuse values.
   std::uint64_t blocks_refused = 0;
+  // Sampled blocks of the peak, freed since, that have made room for live ones: they are not in the
+  // peak values.
+  std::uint64_t peak_blocks_refused = 0;
   // Sampled blocks whose stack is beyond the limit (internal::StackTable): they are in [lost].
   std::uint64_t stacks_refused = 0;
 };

@@ -1,94 +1,19 @@
 // LiveBlocks: the sampled blocks that have not been freed. Data plane: no lock, no memory.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
+#include "strobe/allocations/live_entries.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/number_index.h"
 
 namespace strobe {
 namespace STROBE_HIDDEN internal {
-
-// What a sampled block stands for, and the number of the stack that allocated it.
-struct LiveBlock {
-  std::int64_t objects = 0;
-  std::int64_t bytes = 0;
-  std::uint32_t stack = 0;
-
-  friend bool operator==(const LiveBlock&, const LiveBlock&) = default;
-};
-
-// The blocks themselves, in an array that is filled from its front. A block of bytes without
-// addresses, of which all zero ones are an empty array: it may lie in memory that another process
-// reads. That process may find anything in it.
-template <unsigned kBits = 16>
-class LiveEntries {
- public:
-  static constexpr std::size_t kEntries = std::size_t{1} << kBits;
-  static constexpr unsigned kStackBits = 20;
-  // Beside an entry's address: the levels of the filter after the first in which its block is
-  // counted.
-  static constexpr std::uintptr_t kLevelFlags = 3;
-  static constexpr std::uintptr_t BlockOf(std::uintptr_t address) { return address & ~kLevelFlags; }
-
-  struct Entry {
-    std::atomic<std::uintptr_t> address{0};      // and flags; 0 if the entry is free
-    std::atomic<std::int64_t> bytes_or_next{0};  // the next free entry's number plus 1
-    std::atomic<std::uint64_t> objects_and_stack{0};
-
-    // Who sees another block's content also sees, in a later load, that the address has changed.
-    [[nodiscard]] LiveBlock Read() const {
-      const std::uint64_t packed = objects_and_stack.load(std::memory_order_acquire);
-      return {.objects = static_cast<std::int64_t>(packed >> kStackBits),
-              .bytes = bytes_or_next.load(std::memory_order_acquire),
-              .stack = static_cast<std::uint32_t>(packed & ((1U << kStackBits) - 1))};
-    }
-  };
-  static_assert(sizeof(Entry) <= 24);
-
-  Entry& operator[](std::size_t number) { return entries_[number]; }
-  // How many entries have ever been used.
-  [[nodiscard]] std::size_t used() const {
-    return std::min(used_.load(std::memory_order_relaxed), kEntries);
-  }
-  // The number of an entry that was never used; nothing if there is none.
-  std::optional<std::uint32_t> TakeNew() noexcept {
-    if (used() == kEntries) return std::nullopt;
-    const std::size_t number = used_.fetch_add(1, std::memory_order_relaxed);
-    if (number >= kEntries) return std::nullopt;
-    return static_cast<std::uint32_t>(number);
-  }
-
-  // Removes all, while no other call is under way.
-  void Clear() noexcept {
-    for (std::size_t i = 0; i < used(); ++i)
-      entries_[i].address.store(0, std::memory_order_relaxed);
-    used_.store(0, std::memory_order_relaxed);
-  }
-
-  // Calls visit(block) for each block that stays in the array during the call.
-  template <class Visitor>
-  void Visit(Visitor&& visit) const {
-    const std::size_t end = used();
-    for (std::size_t i = 0; i < end; ++i) {
-      const Entry& entry = entries_[i];
-      const std::uintptr_t address = BlockOf(entry.address.load(std::memory_order_acquire));
-      if (address == 0) continue;
-      const LiveBlock content = entry.Read();
-      if (BlockOf(entry.address.load(std::memory_order_relaxed)) == address) visit(content);
-    }
-  }
-
- private:
-  std::atomic<std::size_t> used_{0};  // entries, and the attempts to have one more
-  std::array<Entry, kEntries> entries_{};
-};
 
 // Which blocks are live. Their entries lie where Use says; free ones are used again: few blocks
 // take little memory. An index finds them by their addresses. A filter counts the blocks of each of
@@ -102,7 +27,7 @@ class LiveBlocks {
   using Entries = LiveEntries<kBits>;
   static constexpr std::size_t kEntries = Entries::kEntries;
   // Beyond it, a block is refused.
-  static constexpr std::int64_t kMaxObjects = (std::int64_t{1} << 44) - 1;
+  static constexpr std::int64_t kMaxObjects = Entries::kMaxObjects;
 
   constexpr LiveBlocks() = default;
   LiveBlocks(const LiveBlocks&) = delete;
@@ -120,7 +45,6 @@ class LiveBlocks {
     Hide();
     index_.Clear();
     level_.store(0, std::memory_order_relaxed);
-    free_.store(0, std::memory_order_relaxed);
     refused_.store(0, std::memory_order_relaxed);
     entries.Clear();
     entries_.store(&entries, std::memory_order_release);
@@ -139,11 +63,8 @@ class LiveBlocks {
     const std::uintptr_t address = AddressOf(block);
     const bool fits = is_used() && content.objects <= kMaxObjects && (address & kLevelFlags) == 0 &&
                       CountFirst(address);
-    if (const std::optional<std::uint32_t> number = fits ? TakeEntry() : std::nullopt) {
-      Entry& entry = entries()[*number];
-      entry.bytes_or_next.store(content.bytes, std::memory_order_release);
-      entry.objects_and_stack.store(Pack(content), std::memory_order_release);
-      entry.address.store(address, std::memory_order_seq_cst);
+    const auto number = fits ? entries().Add(address, content) : std::optional<std::uint32_t>();
+    if (number) {
       CountInFurtherLevels(*number);
       if (index_.Add(HashOf(address), *number)) return true;
       static_cast<void>(Take(*number, address));
@@ -178,17 +99,20 @@ class LiveBlocks {
     if (own != nullptr) own->Visit(visit);
   }
 
-  // Removes all blocks, and counts from 0. No Add may be under way.
+  // Removes all blocks, and the peak, and counts from 0. No Add may be under way.
   void Clear() noexcept {
     for (std::size_t i = 0; is_used() && i < entries().used(); ++i) {
       const std::uintptr_t address = BlockOf(entries()[i].address.load(std::memory_order_relaxed));
       if (address != 0) static_cast<void>(Take(static_cast<std::uint32_t>(i), address));
     }
+    if (is_used()) entries().ForgetPeak();
     refused_.store(0, std::memory_order_relaxed);
   }
 
   // How many blocks have found no room since the last Clear.
   [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+  // See LiveEntries.
+  [[nodiscard]] std::uint64_t peak_dropped() const { return is_used() ? entries().dropped() : 0; }
 
  private:
   // The filter grows with the number of blocks. A level has four times the homes of the one before,
@@ -208,7 +132,7 @@ class LiveBlocks {
   // Blocks of a home of the first level, and so of each further one. Their sum fits a byte.
   static constexpr std::uint8_t kMaxCount = 80;
   static_assert(kLevels * kMaxCount < 256);
-  static constexpr std::uintptr_t kLevelFlags = Entries::kLevelFlags;
+  static constexpr std::uintptr_t kLevelFlags = Entries::kFlags;
   static_assert(kLevelFlags == (1 << (kLevels - 1)) - 1);
   static constexpr std::uintptr_t FlagOf(unsigned level) { return 1 << (level - 1); }
   static constexpr std::uintptr_t BlockOf(std::uintptr_t address) {
@@ -229,10 +153,6 @@ class LiveBlocks {
   static STROBE_ALWAYS_INLINE std::size_t FilterBitsOf(std::uintptr_t address) {
     return static_cast<std::size_t>(address >> 4 ^ address >> 17);
   }
-  static std::uint64_t Pack(const LiveBlock& content) {
-    return static_cast<std::uint64_t>(content.objects) << Entries::kStackBits | content.stack;
-  }
-
   std::atomic<std::uint8_t>& CountOf(unsigned level, std::uintptr_t block) {
     return filter_[FilterBitsOf(block) & MaskOf(level)];
   }
@@ -282,46 +202,19 @@ class LiveBlocks {
     while (!entry.address.compare_exchange_weak(address, 0)) {
       if (BlockOf(address) != block) return std::nullopt;
     }
-    const LiveBlock content = entry.Read();
     index_.Remove(HashOf(block), number);
     CountOf(0, block).fetch_sub(1, std::memory_order_relaxed);
     for (unsigned level = 1; level < kLevels; ++level)
       if ((address & FlagOf(level)) != 0)
         CountOf(level, block).fetch_sub(1, std::memory_order_relaxed);
-    GiveEntry(number);
-    return content;
-  }
-
-  // Free entries are a list. The upper half of its head counts the changes: a thread that was
-  // interrupted in TakeEntry does not take the list for the one that it was.
-  static constexpr std::uint64_t kChange = std::uint64_t{1} << 32;
-  std::optional<std::uint32_t> TakeEntry() noexcept {
-    std::uint64_t head = free_.load(std::memory_order_acquire);
-    while (static_cast<std::uint32_t>(head) != 0) {
-      const std::uint32_t number = static_cast<std::uint32_t>(head) - 1;
-      const auto next = static_cast<std::uint32_t>(
-          entries()[number].bytes_or_next.load(std::memory_order_relaxed));
-      if (free_.compare_exchange_weak(head, ((head + kChange) & ~(kChange - 1)) | next,
-                                      std::memory_order_acquire))
-        return number;
-    }
-    return entries().TakeNew();
-  }
-  void GiveEntry(std::uint32_t number) noexcept {
-    std::uint64_t head = free_.load(std::memory_order_relaxed);
-    do {
-      entries()[number].bytes_or_next.store(static_cast<std::uint32_t>(head),
-                                            std::memory_order_release);
-    } while (!free_.compare_exchange_weak(head, ((head + kChange) & ~(kChange - 1)) | (number + 1),
-                                          std::memory_order_release));
+    return entries().Remove(number);
   }
 
   // The filter, and the index behind it, begin at a page: their first levels are whole pages.
   alignas(4096) std::array<std::atomic<std::uint8_t>, MaskOf(kLevels - 1) + 1> filter_{};
   NumberIndex<kBits> index_;
-  std::atomic<std::size_t> mask_{0};    // of the level that MayHold reads; 0 before the first block
-  std::atomic<unsigned> level_{0};      // the last that has begun
-  std::atomic<std::uint64_t> free_{0};  // the first free entry's number plus 1; 0 if there is none
+  std::atomic<std::size_t> mask_{0};  // of the level that MayHold reads; 0 before the first block
+  std::atomic<unsigned> level_{0};    // the last that has begun
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<Entries*> entries_{nullptr};
 };

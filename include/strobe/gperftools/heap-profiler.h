@@ -8,7 +8,8 @@
 //   HeapProfilerStop();
 //
 // Or without a change of the program: HEAPPROFILE=heap ./program. Each file is Strobe's pprof, with
-// alloc_objects, alloc_space (since the start), inuse_objects and inuse_space (at the dump).
+// alloc_objects, alloc_space (since the start), peak_objects, peak_space (when most was live),
+// inuse_objects and inuse_space (at the dump).
 // src/docs/from-other-profilers.md lists the variables, and what differs from gperftools.
 //
 // Allocations are sampled: one in TCMALLOC_SAMPLE_PARAMETER bytes in the mean, 65536 without that

@@ -246,10 +246,10 @@ concept EventProvider =
 // An EventProvider that also knows levels: how much there is of something at the end of a profile's
 // time, in contrast to what has happened in that time. Its events have 0 for these value types.
 // * kHasLevels: true.
-// * VisitLevels(visit): calls visit(leaf_first, end, amounts) for each stack that has a level; more
-//   than one call for a stack add up. Without frames, the stack is not known. Called by the
-//   collector at the end of each period, and of each recording. `amounts` has one for each value
-//   type.
+// * VisitLevels(visit): calls visit(leaf_first, end, amounts, labels) for each stack that has a
+//   level; more than one call for a stack add up. Without frames, the stack is not known. `amounts`
+//   has one for each value type. `labels` is the number of a set in the program's LabelTable, and
+//   may be left out. Called by the collector at the end of each period, and of each recording.
 template <class P>
 concept LevelProvider = EventProvider<P> && P::kHasLevels;
 

@@ -42,10 +42,18 @@ void SetColumns(LoadedProfile& loaded, std::span<const ValueType> types) {
   profile.value_types = std::move(kept);
 }
 
+namespace {
+
+bool IsLevel(std::string_view type) {
+  return type.starts_with("inuse_") || type.starts_with("peak_");
+}
+
+}  // namespace
+
 void ClearLevels(Profile& profile) {
   const std::size_t width = profile.value_types.size();
   for (std::size_t column = 0; column < width; ++column) {
-    if (!std::string_view(profile.value_types[column].type).starts_with("inuse_")) continue;
+    if (!IsLevel(profile.value_types[column].type)) continue;
     for (std::size_t i = column; i < profile.values.size(); i += width) profile.values[i] = 0;
     for (std::size_t i = column; i < profile.moment_values.size(); i += width)
       profile.moment_values[i] = 0;

@@ -13,8 +13,9 @@ namespace strobe::internal {
 // becomes the last column if it is not among them.
 void SetColumns(LoadedProfile& loaded, std::span<const ValueType> types);
 
-// Takes away what the profile says of the moment at its end: the columns whose type begins with
-// "inuse_", as pprof's heap profiles call them. A later profile of the same process has them anew.
+// Takes away the levels that the profile has at its end: the columns whose type begins with
+// "inuse_", as pprof's heap profiles call them, or "peak_". A later profile of the same process has
+// them anew.
 void ClearLevels(Profile& profile);
 
 // Those of `types` that are among `others`, in the order of `types`.

@@ -39,15 +39,18 @@ TEST(SetColumnsTest, LeavesColumnsOut) {
   EXPECT_EQ(loaded.profile.default_value_type, 0u);
 }
 
-TEST(ClearLevelsTest, TakesAwayWhatIsInUse) {
+TEST(ClearLevelsTest, TakesAwayWhatIsInUseAndThePeak) {
   constexpr ValueType kInUse{"inuse_space", "bytes"};
+  constexpr ValueType kPeak{"peak_space", "bytes"};
   LoadedProfile loaded = Made();
-  SetColumns(loaded, std::vector{kCpu, kInUse});
-  loaded.profile.values = {10, 4, 20, 5};
-  loaded.profile.moment_values = {7, 3};
-  ClearLevels(loaded.profile);
-  EXPECT_THAT(loaded.profile.values, ElementsAre(10, 0, 20, 0));
-  EXPECT_THAT(loaded.profile.moment_values, ElementsAre(7, 0));
+  for (const ValueType& level : {kInUse, kPeak}) {
+    SetColumns(loaded, std::vector{kCpu, level});
+    loaded.profile.values = {10, 4, 20, 5};
+    loaded.profile.moment_values = {7, 3};
+    ClearLevels(loaded.profile);
+    EXPECT_THAT(loaded.profile.values, ElementsAre(10, 0, 20, 0));
+    EXPECT_THAT(loaded.profile.moment_values, ElementsAre(7, 0));
+  }
 }
 
 TEST(TypesTest, CommonAndAll) {

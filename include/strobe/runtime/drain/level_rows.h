@@ -13,6 +13,7 @@
 #include "strobe/base/address.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/label_set.h"
+#include "strobe/core/sample_context.h"
 #include "strobe/core/stack.h"
 #include "strobe/core/stack_table.h"
 #include "strobe/provider/sample_provider.h"
@@ -40,14 +41,17 @@ class LevelRows {
     providers.ForEachEnabled([&](auto& provider, auto index) {
       if constexpr (LevelProvider<std::remove_cvref_t<decltype(provider)>>) {
         constexpr std::size_t kFirst = Providers::FirstColumn(index);
-        provider.VisitLevels(
-            [&](std::span<const Address> leaf_first, StackEnd end, const auto& amounts) {
-              FindPending(kept, leaf_first, end);
-              Row row{.first_frame = frames_.size(), .frame_count = leaf_first.size(), .end = end};
-              for (std::size_t i = 0; i < amounts.size(); ++i) row.values[kFirst + i] = amounts[i];
-              frames_.insert(frames_.end(), leaf_first.begin(), leaf_first.end());
-              rows_.push_back(row);
-            });
+        provider.VisitLevels([&](std::span<const Address> leaf_first, StackEnd end,
+                                 const auto& amounts, std::uint64_t labels = kNoContext) {
+          FindPending(kept, leaf_first, end);
+          Row row{.first_frame = frames_.size(),
+                  .frame_count = leaf_first.size(),
+                  .end = end,
+                  .context = SampleContext(labels & (SampleContext::kLabelNumbers - 1))};
+          for (std::size_t i = 0; i < amounts.size(); ++i) row.values[kFirst + i] = amounts[i];
+          frames_.insert(frames_.end(), leaf_first.begin(), leaf_first.end());
+          rows_.push_back(row);
+        });
       }
     });
     for (const Row& row : rows_) {
@@ -65,6 +69,7 @@ class LevelRows {
     std::size_t first_frame = 0;  // in frames_
     std::size_t frame_count = 0;  // 0 if the stack is not known
     StackEnd end{};
+    SampleContext context;
     Values values{};
   };
 
@@ -98,7 +103,7 @@ class LevelRows {
         .end = row.end,
         .shared = 0,
         .leaf_first = std::span(frames_).subspan(row.first_frame, row.frame_count)};
-    static_cast<void>(recording.Add(key, stack, values, kNoContext));
+    static_cast<void>(recording.Add(key, stack, values, row.context));
   }
 
   std::vector<Row> rows_;

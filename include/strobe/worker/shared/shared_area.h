@@ -51,7 +51,7 @@ struct SharedRegistration {
 // A place in the file has 8 bytes or less, in the byte order of the machine.
 struct SharedAreaHeader {
   static constexpr std::uint64_t kMagic = 0x41455241424F5254;  // "TROBAREA"
-  static constexpr std::uint32_t kVersion = 8;
+  static constexpr std::uint32_t kVersion = 9;
   // One for each of the last workers: one that the program has lost may still write for a while.
   static constexpr std::size_t kCodes = 8;
 
