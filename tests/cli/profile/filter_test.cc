@@ -79,10 +79,14 @@ TEST(FilterTest, KeepsRowsThatHaveAllLabels) {
   EXPECT_THAT(Filtered({.labels = {{"shard_id", "7"}}}, make()), ElementsAre("f 1", "f 4"))
       << "as pprof files write the key";
   EXPECT_THAT(Filtered({.labels = {{"endpoint", "/pa"}}}, make()), IsEmpty()) << "no pattern";
-  for (const char* const range : {"7..7", "7..", "..7", "-5..8", ".."})
+  for (const char* const range : {"7..7", "..7", "-5..7"})
     EXPECT_THAT(Filtered({.labels = {{"shard id", range}}}, make()), ElementsAre("f 1", "f 4"))
         << range;
-  for (const char* const range : {"8..", "..6", "8..6", "7...", "7..8x"})
+  for (const char* const range : {"7..", "7..8", ".."})
+    EXPECT_THAT(Filtered({.labels = {{"shard id", range}}}, make()),
+                ElementsAre("f 1", "f 2", "f 4"))
+        << range;
+  for (const char* const range : {"9..", "..6", "8..6", "7...", "7..8x"})
     EXPECT_THAT(Filtered({.labels = {{"shard id", range}}}, make()), IsEmpty()) << range;
   EXPECT_THAT(Filtered({.labels = {{"endpoint", ".."}}}, make()), IsEmpty()) << "a text";
 }
