@@ -53,7 +53,8 @@ void UseHeap(LiveHeap& heap, std::uint64_t process) {
   for (std::size_t i = 0; i < LiveHeap::kAges_s.size(); ++i) {
     const std::uint64_t labels =
         ProcessLabels().Intern({{LiveHeap::kAgeLabel, LiveHeap::kAges_s[i]}});
-    heap.age_labels[i].store(labels, std::memory_order_relaxed);
+    heap.age_labels[i].store(labels == kOverflowContext ? kNoContext : labels,
+                             std::memory_order_relaxed);
   }
   LiveHeap::OfProcess().store(&heap, std::memory_order_release);
 }

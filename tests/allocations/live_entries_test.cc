@@ -96,10 +96,24 @@ TEST_F(LiveEntriesTest, LiveBlocksDisplaceThoseOfThePeak) {
   for (std::size_t i = 0; i < Entries::kEntries; ++i) of_peak.push_back(Add(1000));
   EXPECT_FALSE(entries_.Add(0x10, {.objects = 1, .bytes = 1}).has_value()) << "all are live";
   for (const std::uint32_t number : of_peak) Free(entries_, number);
-  EXPECT_EQ(BytesOf(entries_), (Sums{0, 64 * 1000}));
+  EXPECT_EQ(BytesOf(entries_), (Sums{0, 63 * 1000})) << "one place is kept for what comes";
   for (int i = 0; i < 10; ++i) Add(1);
   EXPECT_EQ(BytesOf(entries_), (Sums{10, 54 * 1000}));
   EXPECT_EQ(entries_.dropped(), 10U);
+  // What is left of the peak is less than it was: the next one need not be as large.
+  for (int i = 0; i < 50; ++i) Add(1000);
+  EXPECT_EQ(BytesOf(entries_), (Sums{50'010, 50'010}));
+}
+
+// Each takes the place of the one before, however few places there are.
+TEST_F(LiveEntriesTest, FullEntriesAreFreedOneByOne) {
+  std::vector<std::uint32_t> live;
+  for (std::size_t i = 0; i < Entries::kEntries; ++i) live.push_back(Add(1000));
+  for (std::uint32_t& number : live) {
+    Free(entries_, number);
+    number = Add(1000);
+  }
+  EXPECT_EQ(BytesOf(entries_).live, 64 * 1000);
 }
 
 TEST_F(LiveEntriesTest, ForgetPeakBeginsAnother) {

@@ -36,7 +36,8 @@ struct LiveBlock {
 //   peak   12 3333333 45
 //
 // So an entry that has died stays as long as it is a part of the last peak. Its place is then used
-// again. What other threads free at the very time of a peak may be missing in it.
+// again. Of what other threads allocate and free at the very time of a peak, the peak may have a
+// block too few or too many.
 //
 // Thread-safe and signal-safe. All zero bytes are an empty array.
 template <unsigned kBits = 16>
@@ -55,7 +56,7 @@ class LiveEntries {
     std::atomic<std::uintptr_t> address{0};  // and flags; 0 if the block is not live
 
     // Who sees another block's content also sees, in a later load, that the address or the life has
-    // changed.
+    // changed; but not if the same address has come back to the same entry meanwhile.
     [[nodiscard]] LiveBlock Read() const {
       const std::uint64_t packed = objects_and_stack_.load(std::memory_order_acquire);
       return {.objects = static_cast<std::int64_t>(packed >> kStackBits),
@@ -111,10 +112,12 @@ class LiveEntries {
     live_bytes_.fetch_sub(block.bytes, std::memory_order_relaxed);
     const std::uint64_t birth = entry.life_.load(std::memory_order_relaxed);
     const std::uint64_t now = peak();
-    if (birth < now) {
+    const bool is_of_peak = birth < now;
+    if (is_of_peak && (used() < kEntries || HasFree())) {
       dead_.fetch_add(1, std::memory_order_relaxed);
       entry.life_.store(birth | now << kDeathShift, std::memory_order_release);
-    } else {
+    } else {  // the last place is for what comes
+      if (is_of_peak) CountDropped(block.bytes);
       GiveFree(number);
     }
     return block;
@@ -164,10 +167,11 @@ class LiveEntries {
 
  private:
   static constexpr unsigned kDeathShift = 32;
+  static constexpr std::int64_t kTornPart = 16;  // what part of a peak may be missing unnoticed
   // How many entries are looked at for one of an earlier peak before a new one is used: the array
   // has few more entries than it needs. And for any that has died, if all are used.
   static constexpr std::size_t kStepsBeforeNew = 16;
-  static constexpr std::size_t kStepsIfFull = 4096;
+  static constexpr std::size_t kStepsIfFull = 256;
 
   // Never 0, so that no life is.
   [[nodiscard]] std::uint64_t peak() const { return peak_.load(std::memory_order_acquire) + 1; }
@@ -184,8 +188,17 @@ class LiveEntries {
     while (live > max) {
       if (!max_bytes_.compare_exchange_weak(max, live, std::memory_order_relaxed)) continue;
       peak_.fetch_add(1, std::memory_order_acq_rel);
+      // If this thread did not run in between, the peak is what is left: the next one may be less.
+      max = live;
+      const std::int64_t left = live_bytes_.load(std::memory_order_relaxed);
+      if (left < live - live / kTornPart) max_bytes_.compare_exchange_strong(max, left);
       return;
     }
+  }
+  // A part of the peak has given way: the rest is less.
+  void CountDropped(std::int64_t bytes) noexcept {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    max_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   }
 
   // The number of an entry that was never used.
@@ -209,10 +222,11 @@ class LiveEntries {
     if (life >> kDeathShift == 0) return false;
     const bool is_of_peak = IsOfPeak(life, peak());
     if (is_of_peak && !may_be_of_peak) return false;
+    const std::int64_t bytes = entries_[number].Read().bytes;
     if (!entries_[number].life_.compare_exchange_strong(life, 0, std::memory_order_acq_rel))
       return false;
     dead_.fetch_sub(1, std::memory_order_relaxed);
-    if (is_of_peak) dropped_.fetch_add(1, std::memory_order_relaxed);
+    if (is_of_peak) CountDropped(bytes);
     return true;
   }
 
@@ -231,6 +245,9 @@ class LiveEntries {
         return number;
     }
     return std::nullopt;
+  }
+  [[nodiscard]] bool HasFree() const {
+    return static_cast<std::uint32_t>(free_.load(std::memory_order_relaxed)) != 0;
   }
   void GiveFree(std::uint32_t number) noexcept {
     entries_[number].life_.store(0, std::memory_order_release);

@@ -144,7 +144,7 @@ struct KeepOptions {
   Option<double> cpu_percent = Option<double>::Default{0};
   Option<double> cpu_s = Option<double>::Default{5};
   // Writes what is kept when the process's resident memory reaches so many bytes, and when it has
-  // grown by so many: since the session's start, then since the last such moment. 0 for never.
+  // grown by so many, from the least since the start or since the last such moment. 0 for never.
   Option<std::int64_t> memory_bytes = Option<std::int64_t>::Default{0};
   Option<std::int64_t> memory_growth_bytes = Option<std::int64_t>::Default{0};
   // True writes what is kept when a SlowSpan has ended after its threshold.

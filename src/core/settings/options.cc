@@ -249,8 +249,8 @@ constexpr std::array kTable = {
         "never."),
     Row<&ProfilerOptions::keep, &KeepOptions::memory_growth_bytes, kKeepMemory>(
         "STROBE_KEEP_MEMORY_GROWTH_BYTES", "keep.memory_growth_bytes",
-        "Writes what is kept when the process's resident memory has grown by so many bytes since "
-        "the start, or since the last such moment; 0 for never."),
+        "Writes what is kept when the process's resident memory has grown by so many bytes, from "
+        "the least since the start or since the last such moment; 0 for never."),
     Row<&ProfilerOptions::keep, &KeepOptions::slow_spans, kSwitch>(
         "STROBE_KEEP_SLOW_SPANS", "keep.slow_spans", "Whether a slow span writes what is kept."),
     Row<&ProfilerOptions::symbols, &SymbolOptions::mode, kSymbolMode>(

@@ -40,7 +40,8 @@ constexpr std::array kPyroscopeTable = {
 // Pyroscope names a whole profile by its value types, so types of two families cannot share one.
 std::string_view FamilyOf(std::string_view type) {
   if (type == "wall" || type == "off_cpu") return "wall";
-  if (type.starts_with("alloc") || type.starts_with("inuse")) return "memory";
+  for (const std::string_view memory : {"alloc_", "inuse_", "peak_"})
+    if (type.starts_with(memory)) return "memory";
   if (type.starts_with("contentions") || type.starts_with("delay") || type.starts_with("lock"))
     return "mutex";
   return "cpu";

@@ -1,10 +1,17 @@
 #include "strobe/runtime/session/dump_triggers.h"
 
+#include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 
 namespace strobe::internal {
+namespace {
+
+constexpr double kMiB = 1 << 20;
+
+}  // namespace
 
 std::optional<std::string> CpuTrigger::Check(const TriggerInput& input) {
   if (least_percent_ <= 0) return std::nullopt;
@@ -32,23 +39,27 @@ std::optional<std::string> CpuTrigger::Check(const TriggerInput& input) {
 
 std::optional<std::string> MemoryTrigger::Check(const TriggerInput& input) {
   const std::int64_t now = input.memory_bytes;
-  if (!is_on() || now < 0) return std::nullopt;
-  constexpr double kMiB = 1 << 20;
-  if (!from_bytes_) {
-    from_bytes_ = now;
-    is_over_ = limit_bytes_ > 0 && now >= limit_bytes_;  // before the session
-  }
+  if (limit_bytes_ <= 0 || now < 0) return std::nullopt;
+  if (!is_over_) is_over_ = now >= limit_bytes_;
   if (static_cast<double>(now) < kFallen * static_cast<double>(limit_bytes_)) is_over_ = false;
-  const bool has_reached = limit_bytes_ > 0 && now >= limit_bytes_ && !is_over_;
-  const bool has_grown = growth_bytes_ > 0 && now - *from_bytes_ >= growth_bytes_;
-  if (!has_reached && !has_grown) return std::nullopt;
+  if (now < limit_bytes_ || *is_over_) return std::nullopt;
   // This may throw: then the moment comes again.
   std::string reason =
-      has_reached ? absl::StrFormat("trigger: %.1f MiB of resident memory", now / kMiB)
-                  : absl::StrFormat("trigger: resident memory grew by %.1f MiB to %.1f MiB",
-                                    (now - *from_bytes_) / kMiB, now / kMiB);
-  is_over_ = is_over_ || has_reached;
-  if (has_grown) from_bytes_ = now;
+      absl::StrFormat("trigger: %.1f MiB of resident memory", static_cast<double>(now) / kMiB);
+  is_over_ = true;
+  return reason;
+}
+
+std::optional<std::string> GrowthTrigger::Check(const TriggerInput& input) {
+  const std::int64_t now = input.memory_bytes;
+  if (growth_bytes_ <= 0 || now < 0) return std::nullopt;
+  from_bytes_ = std::min(from_bytes_.value_or(now), now);
+  const std::int64_t growth = now - *from_bytes_;
+  if (growth < growth_bytes_) return std::nullopt;
+  std::string reason =
+      absl::StrFormat("trigger: resident memory grew by %.1f MiB to %.1f MiB",
+                      static_cast<double>(growth) / kMiB, static_cast<double>(now) / kMiB);
+  from_bytes_ = now;
   return reason;
 }
 
@@ -71,19 +82,23 @@ std::optional<std::string> LimitTrigger::Check(const TriggerInput& input) {
 }
 
 const std::optional<std::string>& DumpTriggers::Check(const TriggerInput& input) {
-  std::optional<std::string> reason;
+  const auto is_soon = [&input](const std::optional<std::int64_t>& last_ns) {
+    return last_ns && input.now_ns - *last_ns < kMinDumpPeriodNs;
+  };
+  std::optional<std::string> reason = reason_;
   const auto check = [&](auto& trigger) {
+    constexpr bool kIsMemory = std::is_same_v<decltype(trigger), MemoryTrigger&>;
     std::optional<std::string> fired = trigger.Check(input);
     if (!fired) return;
-    const bool is_soon = last_dump_ns_ && input.now_ns - *last_dump_ns_ < kMinDumpPeriodNs;
-    if (is_soon || reason_) {
+    if (is_soon(kIsMemory ? last_memory_ns_ : last_dump_ns_) || (reason_ && !kIsMemory)) {
       ++skipped_;
       return;
     }
     reason = reason ? *reason + "; " + *fired : std::move(fired);
+    if (kIsMemory) last_memory_ns_ = input.now_ns;
   };
   std::apply([&](auto&... triggers) { (check(triggers), ...); }, triggers_);
-  if (reason) reason_ = std::move(reason);
+  reason_ = std::move(reason);
   return reason_;
 }
 

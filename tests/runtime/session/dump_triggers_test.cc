@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace strobe::internal {
@@ -73,28 +75,36 @@ TEST(MemoryTrigger, FiresOnceAtItsLimitAndAgainAfterItWasBelow) {
 }
 
 TEST(MemoryTrigger, WhatWasThereBeforeTheSessionIsNoMoment) {
-  MemoryTrigger trigger(
-      {.memory_bytes = 100 * kTriggerMiB, .memory_growth_bytes = 10 * kTriggerMiB});
+  MemoryTrigger trigger({.memory_bytes = 100 * kTriggerMiB});
   EXPECT_EQ(trigger.Check({.memory_bytes = 200 * kTriggerMiB}), std::nullopt);
   EXPECT_EQ(trigger.Check({.memory_bytes = 209 * kTriggerMiB}), std::nullopt);
+  EXPECT_EQ(trigger.Check({.memory_bytes = 50 * kTriggerMiB}), std::nullopt);
+  EXPECT_NE(trigger.Check({.memory_bytes = 200 * kTriggerMiB}), std::nullopt);
 }
 
-TEST(MemoryTrigger, FiresAtEachGrowth) {
-  MemoryTrigger trigger({.memory_growth_bytes = 10 * kTriggerMiB});
+TEST(GrowthTrigger, FiresAtEachGrowthFromTheLeast) {
+  GrowthTrigger trigger({.memory_growth_bytes = 10 * kTriggerMiB});
+  EXPECT_EQ(trigger.Check({.memory_bytes = -1}), std::nullopt) << "not known";
   EXPECT_EQ(trigger.Check({.memory_bytes = 50 * kTriggerMiB}), std::nullopt);
-  EXPECT_EQ(trigger.Check({.memory_bytes = 40 * kTriggerMiB}), std::nullopt);
+  EXPECT_EQ(trigger.Check({.memory_bytes = 59 * kTriggerMiB}), std::nullopt);
   EXPECT_EQ(trigger.Check({.memory_bytes = 60 * kTriggerMiB}),
             "trigger: resident memory grew by 10.0 MiB to 60.0 MiB");
   EXPECT_EQ(trigger.Check({.memory_bytes = 69 * kTriggerMiB}), std::nullopt);
-  EXPECT_EQ(trigger.Check({.memory_bytes = 75 * kTriggerMiB}),
-            "trigger: resident memory grew by 15.0 MiB to 75.0 MiB");
+  EXPECT_EQ(trigger.Check({.memory_bytes = 30 * kTriggerMiB}), std::nullopt);
+  EXPECT_EQ(trigger.Check({.memory_bytes = 45 * kTriggerMiB}),
+            "trigger: resident memory grew by 15.0 MiB to 45.0 MiB");
 }
 
-TEST(MemoryTrigger, IsOffByDefault) {
-  MemoryTrigger trigger(KeepOptions{});
-  EXPECT_FALSE(trigger.is_on());
-  EXPECT_EQ(trigger.Check({.memory_bytes = 0}), std::nullopt);
-  EXPECT_EQ(trigger.Check({.memory_bytes = std::int64_t{1} << 50}), std::nullopt);
+TEST(MemoryAndGrowthTrigger, AreOffByDefault) {
+  MemoryTrigger limit(KeepOptions{});
+  GrowthTrigger growth(KeepOptions{});
+  for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{1} << 50}) {
+    EXPECT_EQ(limit.Check({.memory_bytes = bytes}), std::nullopt);
+    EXPECT_EQ(growth.Check({.memory_bytes = bytes}), std::nullopt);
+  }
+  EXPECT_FALSE(DumpTriggers(KeepOptions{}).needs_memory());
+  EXPECT_TRUE(DumpTriggers({.memory_bytes = 1}).needs_memory());
+  EXPECT_TRUE(DumpTriggers({.memory_growth_bytes = 1}).needs_memory());
 }
 
 TEST(SlowSpanTrigger, FiresForEachDrainThatFindsNewOnes) {
@@ -131,6 +141,34 @@ TEST(DumpTriggers, FireAtMostOnceAMinuteAndCountTheOthers) {
   }
   EXPECT_EQ(dumps, 3) << "after 0, 60 and 120 s";
   EXPECT_EQ(triggers.skipped(), 147u);
+}
+
+// The system may kill the program within that minute.
+TEST(DumpTriggers, TheLimitOfMemoryDoesNotWaitForTheMinuteOfOthers) {
+  DumpTriggers triggers(
+      {.memory_bytes = 1000 * kTriggerMiB, .memory_growth_bytes = 100 * kTriggerMiB});
+  TriggerInput input{.now_ns = kTriggerSecondNs, .limits = ReachedLimits::count()};
+  std::vector<std::int64_t> dumps_s;
+  for (int second = 0; second < 130; ++second, input.now_ns += kTriggerSecondNs) {
+    // Grows by 50 MiB a second, and falls below the limit for a second at times.
+    input.memory_bytes = (second % 10 == 9 ? 500 : 50 * second) * kTriggerMiB;
+    if (!triggers.Check(input)) continue;
+    dumps_s.push_back(second);
+    triggers.EndMoment(input.now_ns);
+  }
+  EXPECT_THAT(dumps_s, ::testing::ElementsAre(2, 20, 80)) << "growth, the limit, a minute later";
+  EXPECT_GT(triggers.skipped(), 0u);
+}
+
+TEST(DumpTriggers, TheLimitOfMemoryJoinsADumpThatWaits) {
+  DumpTriggers triggers({.memory_bytes = 10 * kTriggerMiB, .slow_spans = true});
+  TriggerInput input{.now_ns = 1, .memory_bytes = 0, .limits = ReachedLimits::count()};
+  EXPECT_EQ(triggers.Check(input), std::nullopt);
+  input.slow_spans = 1;
+  EXPECT_EQ(triggers.Check(input), "trigger: slow spans: 1");
+  input.memory_bytes = 10 * kTriggerMiB;
+  EXPECT_EQ(triggers.Check(input), "trigger: slow spans: 1; trigger: 10.0 MiB of resident memory");
+  EXPECT_EQ(triggers.skipped(), 0u);
 }
 
 TEST(DumpTriggers, AMomentIsThereUntilItsDumpIsUnderWay) {

@@ -1,5 +1,6 @@
 // DumpTrigger: the contract of what notices that a moment matters, so that the time before it is
-// written. CpuTrigger, MemoryTrigger, SlowSpanTrigger, LimitTrigger: its models.
+// written. CpuTrigger, MemoryTrigger, GrowthTrigger, SlowSpanTrigger,
+// LimitTrigger: its models.
 #pragma once
 
 #include <concepts>
@@ -54,24 +55,33 @@ class CpuTrigger {
 static_assert(DumpTrigger<CpuTrigger>);
 
 // The process's resident memory has reached a limit: fires once, and again after it has been below
-// kFallen of it. And it has grown: since the first Check, then since the last such moment.
+// kFallen of it.
 class MemoryTrigger {
  public:
   static constexpr double kFallen = 0.9;
 
-  explicit MemoryTrigger(const KeepOptions& options)
-      : limit_bytes_(*options.memory_bytes), growth_bytes_(*options.memory_growth_bytes) {}
-  // Whether it looks at TriggerInput::memory_bytes, which costs a read of a file.
-  [[nodiscard]] bool is_on() const { return limit_bytes_ > 0 || growth_bytes_ > 0; }
+  explicit MemoryTrigger(const KeepOptions& options) : limit_bytes_(*options.memory_bytes) {}
   std::optional<std::string> Check(const TriggerInput& input);
 
  private:
-  const std::int64_t limit_bytes_;   // 0: never
-  const std::int64_t growth_bytes_;  // 0: never
-  bool is_over_ = false;             // the limit, and has fired
-  std::optional<std::int64_t> from_bytes_;
+  const std::int64_t limit_bytes_;  // 0: never
+  std::optional<bool> is_over_;     // and has fired, or was so at the first Check
 };
 static_assert(DumpTrigger<MemoryTrigger>);
+
+// The process's resident memory has grown: from the least since the first Check, then since the
+// last such moment.
+class GrowthTrigger {
+ public:
+  explicit GrowthTrigger(const KeepOptions& options)
+      : growth_bytes_(*options.memory_growth_bytes) {}
+  std::optional<std::string> Check(const TriggerInput& input);
+
+ private:
+  const std::int64_t growth_bytes_;  // 0: never
+  std::optional<std::int64_t> from_bytes_;
+};
+static_assert(DumpTrigger<GrowthTrigger>);
 
 // A SlowSpan has ended after its threshold.
 class SlowSpanTrigger {
@@ -99,15 +109,18 @@ static_assert(DumpTrigger<LimitTrigger>);
 // All triggers, and the limit of their rate.
 class DumpTriggers {
  public:
-  // The shortest time between two dumps that triggers cause. Moments in between are counted.
+  // The shortest time between two dumps that triggers cause, but for the limit of memory: the system
+  // may kill the program in that time. Of that, it is the shortest time between two of its own.
+  // Moments in between are counted.
   static constexpr std::int64_t kMinDumpPeriodNs = 60'000'000'000;
 
   explicit DumpTriggers(const KeepOptions& options)
-      : triggers_(CpuTrigger(options), MemoryTrigger(options), SlowSpanTrigger(options),
-                  LimitTrigger(options)) {}
+      : needs_memory_(*options.memory_bytes > 0 || *options.memory_growth_bytes > 0),
+        triggers_(CpuTrigger(options), MemoryTrigger(options), GrowthTrigger(options),
+                  SlowSpanTrigger(options), LimitTrigger(options)) {}
 
-  // Whether Check needs TriggerInput::memory_bytes.
-  [[nodiscard]] bool needs_memory() const { return std::get<MemoryTrigger>(triggers_).is_on(); }
+  // Whether Check looks at TriggerInput::memory_bytes, which costs a read of a file.
+  [[nodiscard]] bool needs_memory() const { return needs_memory_; }
 
   // The reason for a dump, if its moment has come. Asks each trigger. Returns the same reason again
   // until EndMoment: a moment whose dump fails now has one later.
@@ -124,8 +137,10 @@ class DumpTriggers {
   [[nodiscard]] std::uint64_t skipped() const { return skipped_; }
 
  private:
-  std::tuple<CpuTrigger, MemoryTrigger, SlowSpanTrigger, LimitTrigger> triggers_;
+  const bool needs_memory_;
+  std::tuple<CpuTrigger, MemoryTrigger, GrowthTrigger, SlowSpanTrigger, LimitTrigger> triggers_;
   std::optional<std::string> reason_;
+  std::optional<std::int64_t> last_memory_ns_;  // when MemoryTrigger has last caused one
   std::optional<std::int64_t> last_dump_ns_;
   std::uint64_t skipped_ = 0;
 };
