@@ -109,8 +109,8 @@ static_assert(DumpTrigger<LimitTrigger>);
 // All triggers, and the limit of their rate.
 class DumpTriggers {
  public:
-  // The shortest time between two dumps that triggers cause, but for the limit of memory: the system
-  // may kill the program in that time. Of that, it is the shortest time between two of its own.
+  // The shortest time between two dumps that triggers cause, but for the limit of memory, as the
+  // system may kill the program in that time: of that, between two of its own.
   // Moments in between are counted.
   static constexpr std::int64_t kMinDumpPeriodNs = 60'000'000'000;
 
