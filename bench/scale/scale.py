@@ -3,8 +3,8 @@
 
   scale.py SOURCES BUILD
 
-An axis has points of several sizes, each a process of its own. Turns of all sizes follow each other; a cost is the median of TURNS turns. Time
-is CPU time. The exponent of a cost is the slope of its logarithm over that of the size (least squares): once over all sizes, where the
+An axis has points of several sizes, each a process of its own. Turns of all sizes follow each other; a cost is the median of TURNS turns, or
+of one, if it takes longer than LONG_S. Time is CPU time. The exponent of a cost is the slope of its logarithm over that of the size (least squares): once over all sizes, where the
 constant part of a cost makes it small, and once over the last two. 1 is linear; n log n is 1.05 to 1.1 here. `beyond the limit` has each
 exponent that is above MOST_EXPONENT, and each point that takes more memory than the bound that the documentation states. Ends with status 1 if
 an answer is wrong, or if an exponent over all sizes, or a memory, is beyond its limit.
@@ -19,8 +19,10 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 TURNS = 3
+LONG_S = 5  # a point that takes longer is measured once
 MOST_EXPONENT = 1.1
 IMPOSSIBLE = 3  # the exit status of a point that the machine cannot have
 # Axes of the library: what bench_scale calls them, what the table calls them, and their sizes.
@@ -76,15 +78,17 @@ def report_axis(case, costs, name=lambda size: f"{size:,}"):
 
 
 def in_turns(sizes, measure):
-    """The turns of each size; those that cannot be had are left out."""
-    costs = {size: [] for size in sizes}
+    """The turns of each size; sizes that cannot be had are left out."""
+    costs = {}
+    again = list(sizes)
     for _ in range(TURNS):
-        for size in list(costs):
+        for size in list(again):
+            begin = time.monotonic()
             cost = measure(size)
-            if cost is None:
-                del costs[size]
-            else:
-                costs[size].append(cost)
+            if cost is not None:
+                costs.setdefault(size, []).append(cost)
+            if cost is None or time.monotonic() - begin > LONG_S:
+                again.remove(size)
     return costs
 
 
