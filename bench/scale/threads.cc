@@ -83,7 +83,7 @@ Stats WaitForDrains(BasicProfiler<NoExportTraits>& profiler, std::uint64_t drain
 // What a drain uses of the collector's thread while all threads wait: at first, when the profiler
 // does not know them, and later.
 void MeasureDrains(BasicProfiler<NoExportTraits>& profiler) {
-  constexpr std::uint64_t kFirstDrains = 8, kLaterDrains = 4;
+  constexpr std::uint64_t kFirstDrains = 16, kLaterDrains = 4;
   const auto report = [](const char* metric, const Stats& begin, const Stats& end) {
     const auto cpu_ns = static_cast<double>(end.collector_cpu_ns - begin.collector_cpu_ns);
     ReportPoint(metric, cpu_ns * kSecond / static_cast<double>(end.drains - begin.drains), "s");
