@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <variant>
 
 #include "../../encode/row_texts.h"
 #include "absl/strings/numbers.h"
@@ -51,12 +50,13 @@ struct NumberRange {
   }
 };
 
+// Ids of threads are texts in some formats.
 bool HasValue(const Label& label, const std::string& wanted) {
-  if (ValueText(label) == wanted) return true;
-  const auto* const number = std::get_if<std::int64_t>(&label.value);
-  if (number == nullptr) return false;
+  const std::string text = ValueText(label);
+  if (text == wanted) return true;
+  std::int64_t number = 0;
   const std::optional<NumberRange> range = NumberRange::Parse(wanted);
-  return range && range->from <= *number && *number <= range->to;
+  return range && absl::SimpleAtoi(text, &number) && range->from <= number && number <= range->to;
 }
 
 bool HasLabel(const LabelSet& set, const std::pair<std::string, std::string>& wanted) {

@@ -89,6 +89,9 @@ TEST(FilterTest, KeepsRowsThatHaveAllLabels) {
   for (const char* const range : {"9..", "..6", "8..6", "7...", "7..8x"})
     EXPECT_THAT(Filtered({.labels = {{"shard id", range}}}, make()), IsEmpty()) << range;
   EXPECT_THAT(Filtered({.labels = {{"endpoint", ".."}}}, make()), IsEmpty()) << "a text";
+  MadeProfile text;
+  text.Add({"f"}, {1}, LabelSet(std::vector<Label>{{"thread_id", "42"}}));
+  EXPECT_THAT(Filtered({.labels = {{"thread_id", "40..45"}}}, text.Finish()), ElementsAre("f 1"));
 }
 
 LoadedProfile WithMoments() {
