@@ -201,7 +201,9 @@ std::string HeapProfile::Text() {
 HeapAmounts HeapProfile::AmountsNow() const {
   HeapAmounts now{.allocated_bytes = allocated_bytes_.load(), .time_s = std::time(nullptr)};
   if (const LiveHeap* const heap = LiveHeap::OfProcess().load())
-    heap->blocks.Visit([&](const LiveBlock& block) { now.in_use_bytes += block.bytes; });
+    heap->blocks.Visit([&](const LiveBlock& block, bool is_live, bool /*is_of_peak*/) {
+      now.in_use_bytes += is_live ? block.bytes : 0;
+    });
   return now;
 }
 
