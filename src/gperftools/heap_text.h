@@ -8,7 +8,8 @@
 
 namespace strobe::internal {
 
-// The profile has the value types of AllocationProvider. `maps` is /proc/self/maps.
+// Of what was allocated and of what is in use: empty if the profile does not have all four value
+// types. `maps` is /proc/self/maps.
 std::string HeapText(const Profile& profile, std::string_view maps);
 
 }  // namespace strobe::internal

@@ -136,16 +136,16 @@ TEST_F(HeapProfilerTest, TheTextIsThatOfTheOlderFormat) {
 
 TEST(HeapTextTest, HasARowForEachStack) {
   Profile profile;
-  profile.value_types = {{"alloc_objects", "count"},
-                         {"alloc_space", "bytes"},
-                         {"inuse_objects", "count"},
-                         {"inuse_space", "bytes"}};
+  profile.value_types = {{"alloc_objects", "count"}, {"alloc_space", "bytes"},
+                         {"peak_objects", "count"},  {"peak_space", "bytes"},
+                         {"inuse_objects", "count"}, {"inuse_space", "bytes"}};
   ProfileBuilder builder(profile);
   builder.AddThread(1, "main");
   const std::uint32_t root = builder.AddFrame(0x10, Frame::kNoModule);
   const std::uint32_t leaf = builder.AddFrame(0x1f, Frame::kNoModule);
-  builder.AddSample(0, {root, leaf}, {4, 400, 1, 100});
-  builder.AddSample(0, {builder.AddPseudoFrame(PseudoFrame::kTruncated), leaf}, {1, 7, 1, 7});
+  builder.AddSample(0, {root, leaf}, {4, 400, 2, 200, 1, 100});
+  builder.AddSample(0, {builder.AddPseudoFrame(PseudoFrame::kTruncated), leaf}, {1, 7, 1, 7, 1, 7});
+  builder.AddSample(0, {root}, {0, 0, 5, 500, 0, 0});
   EXPECT_EQ(internal::HeapText(profile, "maps\n"),
             "heap profile: 2: 107 [5: 407] @ heapprofile\n"
             "1: 100 [4: 400] @ 0x20 0x11\n"
