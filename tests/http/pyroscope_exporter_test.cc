@@ -1,7 +1,11 @@
 // The requests of this backend, byte for byte where it counts, and what answers mean to it.
 #include "strobe/http/pyroscope_exporter.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "backends.h"
 #include "gmock/gmock.h"
@@ -39,6 +43,30 @@ TEST(PyroscopeBackend, EachKindOfValueIsARequest) {
   }
   EXPECT_THAT(Types(*ReadPprof(messages[0].body)), ElementsAre("samples/count", "cpu/nanoseconds"));
   EXPECT_THAT(Types(*ReadPprof(messages[1].body)), ElementsAre("wall/nanoseconds"));
+}
+
+TEST(PyroscopeBackend, TheHeapIsARequestOfItsOwn) {
+  testing::SampleProfile sample = testing::SmallProfile();
+  Profile& profile = sample.profile;
+  const std::size_t before = profile.value_types.size();
+  for (const char* const type : {"alloc_space", "peak_space", "inuse_space"})
+    profile.value_types.push_back({type, "bytes"});
+  std::vector<std::int64_t> values;
+  for (std::size_t i = 0; i < profile.values.size(); ++i) {
+    values.push_back(profile.values[i]);
+    if (i % before == before - 1) values.insert(values.end(), {1, 2, 3});
+  }
+  profile.values = std::move(values);
+  profile.moments.clear();
+  profile.moment_values.clear();
+  const auto messages =
+      Build(MakePyroscopeBackend({}), testing::RequestOf(profile, sample.symbols));
+  std::vector<std::vector<std::string>> types;
+  for (const HttpMessage& message : messages) types.push_back(Types(*ReadPprof(message.body)));
+  EXPECT_THAT(types, ::testing::UnorderedElementsAre(
+                         ElementsAre("samples/count", "cpu/nanoseconds"),
+                         ElementsAre("alloc_space/bytes", "peak_space/bytes", "inuse_space/bytes"),
+                         ElementsAre("wall/nanoseconds")));
 }
 
 TEST(PyroscopeBackend, APeriodWithoutSamplesIsOneRequest) {
