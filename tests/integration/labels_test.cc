@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <latch>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -253,10 +254,14 @@ TEST(Labels, OfTheProcessAreInTheSamplesOfAllThreads) {
       {.sampling = {.cpu_frequency_hz = 250, .wall_frequency_hz = 50}});
   ASSERT_TRUE(profiler.Start().ok());
   ProcessLabel level("level", "forest");
-  std::latch is_over(1);
+  // A wait in which ThreadSanitizer delivers signals; not in that of a std::latch.
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool is_over = false;
   std::thread waiting([&] {
     const Registration registration = profiler.RegisterThread("waiting");
-    is_over.wait();
+    std::unique_lock lock(mutex);
+    ended.wait(lock, [&] { return is_over; });
   });
   const auto work_until = [&](std::string_view thread, std::string_view value, const auto& work) {
     const auto is_seen = [=](const Profile& profile, std::size_t row) {
@@ -275,7 +280,11 @@ TEST(Labels, OfTheProcessAreInTheSamplesOfAllThreads) {
     const ScopedLabels own({{"level", "own"}});
     work_until("working", "own", RunInner);
   }).join();
-  is_over.count_down();
+  {
+    const std::lock_guard lock(mutex);
+    is_over = true;
+  }
+  ended.notify_one();
   waiting.join();
   ASSERT_TRUE(profiler.Stop().ok());
   ExpectLabelsOfScopes(CollectingExporter::Take(), {{.function = "RunPay", .level = "forest"},
