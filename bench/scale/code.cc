@@ -19,7 +19,7 @@ namespace {
 // Updates and builds the tables of `modules`, all of them, and reports what that costs.
 std::unique_ptr<internal::CfiModules> MeasureTables(const ModuleMap& modules,
                                                     AnyMemoryReader read) {
-  const std::size_t before = ResidentBytes();
+  const ResidentGrowth growth;
   auto tables =
       std::make_unique<internal::CfiModules>(kNativeArchitecture, std::move(read), nullptr);
   MeasureCpu("CPU to build all tables", [&] {
@@ -29,8 +29,7 @@ std::unique_ptr<internal::CfiModules> MeasureTables(const ModuleMap& modules,
   const auto snapshot = tables->Snapshot();
   ReportPoint("memory of the tables",
               static_cast<double>(snapshot->memory_bytes() + tables->memory_bytes()), "B");
-  ReportPoint("resident growth",
-              static_cast<double>(ResidentBytes() - std::min(before, ResidentBytes())), "B");
+  growth.Report();
   return tables;
 }
 

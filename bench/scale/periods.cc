@@ -94,13 +94,13 @@ void ReportMemory(const Aggregator& aggregator, std::size_t limit_bytes) {
 }
 
 Outcome MeasureStacksWithin(std::size_t limit_bytes, std::size_t size) {
-  const std::size_t before = ResidentBytes();
+  const ResidentGrowth growth;
   Aggregator aggregator(kRowValues.size(), limit_bytes);
   aggregator.SetModules(1, CodeModules());
   DistinctStacks stacks;
   MeasureCpu("CPU to add up", [&] { stacks.AddTo(aggregator, size); });
   ReportMemory(aggregator, limit_bytes);
-  ReportPoint("resident growth", static_cast<double>(ResidentBytes() - before), "B");
+  growth.Report();
   const std::uint64_t overflowed = aggregator.overflows().stacks;
   ReportPoint("overflowed", static_cast<double>(overflowed), "");
   Profile profile;

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <time.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "../report.h"
+#include "strobe/platform/machine.h"
 
 namespace strobe::testing {
 
@@ -39,8 +41,18 @@ void MeasureCpu(const std::string& metric, Work&& work) {
   ReportPoint(metric, static_cast<double>(ProcessCpuNs() - begin_ns) * 1e-9, "s");
 }
 
-// The resident memory of the process.
-std::size_t ResidentBytes();
+// The growth of the process's resident memory since the object was made.
+class ResidentGrowth {
+ public:
+  void Report() const { ReportPoint("resident growth", static_cast<double>(Now() - before_), "B"); }
+
+ private:
+  static std::int64_t Now() {
+    return internal::ReadResidentBytes(static_cast<std::uint64_t>(getpid()));
+  }
+
+  const std::int64_t before_ = Now();
+};
 
 // The axes. Each function reports what its point costs.
 

@@ -1,23 +1,12 @@
 // bench_scale AXIS SIZE [PATH]: measures one point of an axis and prints its costs as lines of
 // JSON. Exit status 1 if the answer is wrong, 3 if the machine cannot have such a point.
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <string_view>
 
 #include "point.h"
 
 namespace strobe::testing {
-
-std::size_t ResidentBytes() {
-  std::size_t all_pages = 0;
-  std::size_t resident_pages = 0;
-  std::ifstream("/proc/self/statm") >> all_pages >> resident_pages;
-  return resident_pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
-
 namespace {
 
 constexpr int kWrongStatus = 1, kUsageStatus = 2, kImpossibleStatus = 3;

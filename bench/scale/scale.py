@@ -4,10 +4,10 @@
   scale.py SOURCES BUILD
 
 An axis has points of several sizes, each a process of its own. Turns of all sizes follow each other; a cost is the median of TURNS turns, or
-of one, if it takes longer than LONG_S. Time is CPU time. The exponent of a cost is the slope of its logarithm over that of the size (least squares): once over all sizes, where the
-constant part of a cost makes it small, and once over the last two. 1 is linear; n log n is 1.05 to 1.1 here. `beyond the limit` has each
-exponent that is above MOST_EXPONENT, and each point that takes more memory than the bound that the documentation states. Ends with status 1 if
-an answer is wrong, or if an exponent over all sizes, or a memory, is beyond its limit.
+of one, if it takes longer than LONG_S. Time is CPU time. The exponent of a cost is the slope of its logarithm over that of the size (least
+squares): once over all sizes, where the constant part of a cost makes it small, and once over the last two. 1 is linear; n log n is 1.05 to
+1.1 here. `beyond the limit` has each exponent that is above MOST_EXPONENT, and each point that takes more memory than the bound that the
+documentation states. Ends with status 1 if an answer is wrong, or if an exponent over all sizes, or a memory, is beyond its limit.
 """
 import json
 import math

@@ -155,7 +155,8 @@ Outcome MeasureChanges(const Point& point, bool changes_whole) {
   const Registration registration = profiler.RegisterThread("deep");
   if (!registration.status().ok() || !profiler.Start().ok()) return Outcome::kWrong;
   bool is_good = true;
-  std::int64_t with_ns = 0, without_ns = 0, resident = static_cast<std::int64_t>(ResidentBytes());
+  std::int64_t with_ns = 0, without_ns = 0;
+  const ResidentGrowth growth;
   Stats first;
   for (std::size_t i = 0; i <= kBatches; ++i) {  // the first builds the tables
     if (i == 1) with_ns = without_ns = 0, first = profiler.stats();
@@ -172,8 +173,7 @@ Outcome MeasureChanges(const Point& point, bool changes_whole) {
   ReportPoint(
       "CPU of the collector a sample",
       static_cast<double>(stats.collector_cpu_ns - first.collector_cpu_ns) * kSecond / count, "s");
-  resident = static_cast<std::int64_t>(ResidentBytes()) - resident;
-  ReportPoint("resident growth", static_cast<double>(resident), "B");
+  growth.Report();
   is_good &= AreWhole(stats, (kBatches + 1) * kBatch) && profiler.Stop().ok();
   return is_good ? Outcome::kRight : Outcome::kWrong;
 }
@@ -188,11 +188,11 @@ Outcome MeasureThreads(const Point& point) {
   if (!profiler.Start().ok()) return Outcome::kWrong;
   if (!CreateMembers(members)) std::_Exit(3);  // the threads wait
   const Stats before = profiler.stats();
-  const std::size_t resident = ResidentBytes();
+  const ResidentGrowth growth;
   Step(members);
   const Stats after = profiler.stats();
   ReportPoint("memory of the profiler", static_cast<double>(after.memory_bytes), "B");
-  ReportPoint("resident growth", static_cast<double>(ResidentBytes() - resident), "B");
+  growth.Report();
   MeasureDrains(profiler);
   bool is_good = true;
   MeasureCpu("CPU of the end of a period", [&] { is_good &= profiler.Flush().ok(); });

@@ -3,20 +3,18 @@
 #include <unistd.h>
 
 #include <cstddef>
-#include <fstream>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "strobe/platform/machine.h"
 
 namespace strobe::internal {
 namespace {
 
 std::size_t ResidentBytes() {
-  std::size_t all_pages = 0;
-  std::size_t resident_pages = 0;
-  std::ifstream("/proc/self/statm") >> all_pages >> resident_pages;
-  return resident_pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return static_cast<std::size_t>(ReadResidentBytes(static_cast<std::uint64_t>(getpid())));
 }
 
 TEST(FreedMemory, GoesBackToTheSystem) {
