@@ -163,12 +163,17 @@ void ExpectNear(std::string_view name, const Estimate& estimate, std::int64_t co
       absl::StrCat("blocks of a sample: ", std::string(name)));
 }
 
+// Without samples of CPU time, in rings with room for a burst, in periods that a test ends.
+ProfilerOptions AllocationsAlone() {
+  return {.sampling = {.cpu_frequency_hz = 0},
+          .threads = {.ring_bytes = 1 << 22},
+          .exporter = {.period_s = 600}};
+}
+
 // Allocates `count` blocks by each way, in a session of its own. The profiles that are kept then
 // have these allocations.
 void AllocateByEachWay(std::size_t size, int count, bool is_registered = true) {
-  AllocationProfiler profiler({.sampling = {.cpu_frequency_hz = 0},
-                               .threads = {.ring_bytes = 1 << 22},
-                               .exporter = {.period_s = 600}});
+  AllocationProfiler profiler(AllocationsAlone());
   ASSERT_EQ(profiler.Start(), absl::OkStatus());
   const AllocationSampling sampling(profiler, {.interval_bytes = kInterval});
   ASSERT_EQ(sampling.status(), absl::OkStatus());
@@ -210,9 +215,7 @@ TEST(AllocationSampling, FindsTheBytesOfThreadsThatAreNotRegistered) {
 // stack: added to the next one's, it would be another thread's.
 TEST(AllocationSampling, BytesOfThreadsThatAreNotRegisteredStayApartWithoutTables) {
   KeptProfiles::Take();
-  AllocationProfiler profiler({.sampling = {.cpu_frequency_hz = 0},
-                               .threads = {.ring_bytes = 1 << 22},
-                               .exporter = {.period_s = 600}});
+  AllocationProfiler profiler(AllocationsAlone());
   ASSERT_EQ(profiler.Start(), absl::OkStatus());
   const AllocationSampling sampling(profiler, {.interval_bytes = kInterval});
   for (const Way& way : kWays) {
@@ -278,9 +281,7 @@ TEST(AllocationSampling, ShowsWhatIsLiveAtTheEndOfEachProfile) {
   KeptProfiles::Take();
   constexpr std::size_t kSize = 1000;
   constexpr int kBlocks = 40'000;
-  AllocationProfiler profiler({.sampling = {.cpu_frequency_hz = 0},
-                               .threads = {.ring_bytes = 1 << 22},
-                               .exporter = {.period_s = 600}});
+  AllocationProfiler profiler(AllocationsAlone());
   ASSERT_EQ(profiler.Start(), absl::OkStatus());
   const AllocationSampling sampling(profiler, {.interval_bytes = kInterval});
   const auto registration = profiler.RegisterThread("main");
@@ -321,9 +322,7 @@ TEST(AllocationSampling, ShowsWhatIsLiveAtTheEndOfEachProfile) {
 // With each allocation sampled, sums are exact.
 TEST(AllocationSampling, ShowsWhatWasLiveAtThePeakAndHowOldBlocksAre) {
   KeptProfiles::Take();
-  AllocationProfiler profiler({.sampling = {.cpu_frequency_hz = 0},
-                               .threads = {.ring_bytes = 1 << 22},
-                               .exporter = {.period_s = 600}});
+  AllocationProfiler profiler(AllocationsAlone());
   ASSERT_EQ(profiler.Start(), absl::OkStatus());
   const AllocationSampling sampling(profiler, {.interval_bytes = 1});
   const auto registration = profiler.RegisterThread("main");
@@ -474,9 +473,7 @@ TEST(AllocationSampling, KnowsWhatIsLiveAfterAStorm) {
   const std::int64_t operations = asked != nullptr ? std::atoll(asked) : 10'000'000;
   constexpr int kThreads = 8;
   constexpr std::size_t kPlaces = 32'768;
-  AllocationProfiler profiler({.sampling = {.cpu_frequency_hz = 0},
-                               .threads = {.ring_bytes = 1 << 22},
-                               .exporter = {.period_s = 600}});
+  AllocationProfiler profiler(AllocationsAlone());
   ASSERT_EQ(profiler.Start(), absl::OkStatus());
   const AllocationSampling sampling(profiler, {.interval_bytes = kInterval});
   RunRegistered(profiler, "main", [&] { WarmUp(profiler); });
